@@ -456,9 +456,27 @@ def emr_serverless(
     )
 
 
-def event_bus(bus: str, *, source: str = UNSET, detail_type: str = UNSET) -> Target:
+def event_bus(
+    bus: str,
+    *,
+    format: Literal["cloudevents"] | None = UNSET,
+    event_type: str | None = UNSET,
+    source: str = UNSET,
+    detail_type: str = UNSET,
+) -> Target:
     """An event on an EventBridge bus. The rules of the bus see its ``source`` and ``detail_type``."""
-    return Target(given({"type": "event_bus", "bus": bus, "source": source, "detail_type": detail_type}))
+    return Target(
+        given(
+            {
+                "type": "event_bus",
+                "format": format,
+                "event_type": event_type,
+                "bus": bus,
+                "source": source,
+                "detail_type": detail_type,
+            }
+        )
+    )
 
 
 def event(
@@ -511,6 +529,8 @@ def http_probe(
 def http(
     url: str | SecretUrl,
     *,
+    format: Literal["cloudevents", "cloudevents-binary"] | None = UNSET,
+    event_type: str | None = UNSET,
     method: Literal["POST", "PUT", "PATCH", "GET", "DELETE"] = UNSET,
     headers: Mapping[str, str | SecretReference] = UNSET,
     timeout: str = UNSET,
@@ -518,10 +538,23 @@ def http(
 ) -> Target:
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in
     Secrets Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be
-    a reference, too, and so may ``url``, with the ``host`` of the address.
+    a reference, too, and so may ``url``, with the ``host`` of the address. ``format``: the body is a
+    CloudEvent in structured mode, or (``cloudevents-binary``) its attributes are headers and its data is the
+    body (E11).
     """
     return Target(
-        given({"type": "http", "url": url, "method": method, "headers": headers, "timeout": timeout, "secret": secret})
+        given(
+            {
+                "type": "http",
+                "format": format,
+                "event_type": event_type,
+                "url": url,
+                "method": method,
+                "headers": headers,
+                "timeout": timeout,
+                "secret": secret,
+            }
+        )
     )
 
 
@@ -538,11 +571,15 @@ def lambda_probe(function: str) -> Probe:
     return Probe(given({"type": "lambda", "function": function}))
 
 
-def lambda_function(function: str, *, wait: bool = UNSET) -> Target:
+def lambda_function(
+    function: str, *, format: Literal["cloudevents"] | None = UNSET, event_type: str | None = UNSET, wait: bool = UNSET
+) -> Target:
     """A call of a Lambda function. By default it is asynchronous, and Lambda retries failures; with ``wait`` it
     is synchronous, and its answer is the result of the run (W18).
     """
-    return Target(given({"type": "lambda", "function": function, "wait": wait}))
+    return Target(
+        given({"type": "lambda", "format": format, "event_type": event_type, "function": function, "wait": wait})
+    )
 
 
 def last(periods: int, *, ending: Literal["period", "before", "after"] = UNSET) -> Last:
@@ -1202,14 +1239,20 @@ def node(
 
 
 def notify(
-    on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]], to: Target
+    on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]],
+    to: Target,
+    *,
+    form: Literal["slack", "teams"] | None = UNSET,
+    console: str | None = UNSET,
 ) -> Notify:
     """The kinds of events ``on`` which Sluice sends a notice to the target ``to``. ``failed``: a run failed
     after its last attempt, or a delivery failed. ``aborted``: a job was aborted. ``missed_start``,
     ``missed_end``: a start or an end missed its deadline. ``data_late``, ``data_fresh``: a dataset with
-    ``fresh`` for which a schedule waits is late, and no longer is.
+    ``fresh`` for which a schedule waits is late, and no longer is. ``form`` writes the notice as a message
+    for a webhook of Slack or of Microsoft Teams. ``console`` is the address of a web console, to which its
+    links lead.
     """
-    return Notify(given({"on": on, "to": to}))
+    return Notify(given({"on": on, "to": to, "form": form, "console": console}))
 
 
 def partition(dataset: str, count: int = UNSET, *, of: Literal["period"] | Last | Around | None = UNSET) -> Trigger:
@@ -1462,9 +1505,27 @@ def size(dataset: str, bytes: int | str) -> Trigger:
     return Trigger(given({"type": "size", "dataset": dataset, "bytes": bytes}))
 
 
-def sns(topic_arn: str, *, subject: str | None = UNSET, group: str | None = UNSET) -> Target:
+def sns(
+    topic_arn: str,
+    *,
+    format: Literal["cloudevents"] | None = UNSET,
+    event_type: str | None = UNSET,
+    subject: str | None = UNSET,
+    group: str | None = UNSET,
+) -> Target:
     """A message on an SNS topic, standard or FIFO (see `SqsTarget`)."""
-    return Target(given({"type": "sns", "topic_arn": topic_arn, "subject": subject, "group": group}))
+    return Target(
+        given(
+            {
+                "type": "sns",
+                "format": format,
+                "event_type": event_type,
+                "topic_arn": topic_arn,
+                "subject": subject,
+                "group": group,
+            }
+        )
+    )
 
 
 def spread(count: int, *, over: str | None = UNSET, overflow: Literal["late", "drop"] = UNSET) -> Spread:
@@ -1475,12 +1536,20 @@ def spread(count: int, *, over: str | None = UNSET, overflow: Literal["late", "d
     return Spread(given({"count": count, "over": over, "overflow": overflow}))
 
 
-def sqs(queue_url: str, *, group: str | None = UNSET) -> Target:
+def sqs(
+    queue_url: str,
+    *,
+    format: Literal["cloudevents"] | None = UNSET,
+    event_type: str | None = UNSET,
+    group: str | None = UNSET,
+) -> Target:
     """A message on an SQS queue. A FIFO queue (its URL ends with ``.fifo``) keeps the order within a message
     group: ``group``, by default one for each schedule. It drops a message that is sent again within five
     minutes.
     """
-    return Target(given({"type": "sqs", "queue_url": queue_url, "group": group}))
+    return Target(
+        given({"type": "sqs", "format": format, "event_type": event_type, "queue_url": queue_url, "group": group})
+    )
 
 
 def step_functions(state_machine: str, *, poll_every: str | None = UNSET) -> Target:

@@ -29,6 +29,7 @@ __all__ = ["Answer", "ApiRefused", "Client", "Document", "NotReachable"]
 Document = dict[str, Any]
 Query = Mapping[str, str | int | bool | None]
 
+JSON = "application/json"
 # Idempotent methods: they may be repeated when the API answers "later".
 IDEMPOTENT = ("GET", "PUT", "DELETE")
 LATER = (429, 500, 502, 503, 504)
@@ -72,11 +73,17 @@ class Client:
         return self.request("PUT", path, body, query, if_match).body
 
     def post(
-        self, path: str, body: Document | None = None, key: str | None = None, repeatable: bool = False
+        self,
+        path: str,
+        body: Document | list[Document] | None = None,
+        key: str | None = None,
+        repeatable: bool = False,
+        media_type: str = JSON,
     ) -> Document:
         """Send a POST. ``key`` is the ``Idempotency-Key``: repeats with it count once, where the API honours it.
         ``repeatable`` declares that the request is idempotent without a key."""
-        return self.request("POST", path, {} if body is None else body, key=key, repeatable=repeatable).body
+        sent = {} if body is None else body
+        return self.request("POST", path, sent, key=key, repeatable=repeatable, media_type=media_type).body
 
     def register_partition(self, dataset: str, partition: Mapping[str, str | int]) -> Document:
         """Register a partition of a dataset (``demo.flights``) as ready. A job calls this after writing a partition
@@ -166,11 +173,12 @@ class Client:
         self,
         method: str,
         path: str,
-        body: Document | None = None,
+        body: Document | list[Document] | None = None,
         query: Query | None = None,
         if_match: str | None = None,
         key: str | None = None,
         repeatable: bool = False,
+        media_type: str = JSON,
     ) -> Answer:
         """Send a request and return the answer with its ETag. The request is repeated while the API answers "later",
         unless a repeat could do harm. A POST without a key would act twice, unless it is ``repeatable``. A repeated
@@ -181,7 +189,7 @@ class Client:
         url = self.url + path + _query(query)
         headers = {"Accept": "application/json"}
         if body is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = media_type
         if if_match is not None:
             headers["If-Match"] = if_match
         if key is not None:
@@ -203,7 +211,7 @@ class Client:
 
     def _in_field(self, given: Any) -> Any:
         """A query or a body, in whose field ``schedule`` a node of a DAG has the name of its schedule."""
-        name = (given or {}).get("schedule")
+        name = given.get("schedule") if isinstance(given, dict) else None
         found = _NODE.fullmatch(name) if isinstance(name, str) else None
         return given if found is None else {**given, "schedule": self._schedule_of(*found.groups())}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,9 +36,22 @@ def to_play(path: str) -> list[Document]:
 
 
 def to_raise(path: str) -> list[Document]:
-    """The events of a file to post. Each has a type and an id, which is generated if it is missing."""
+    """The events of a file to post. Each has a type and an id, which is generated if it is missing. CloudEvents are
+    posted as they are."""
     listed = documents.load_list(path, KEY)
+    if are_cloudevents(listed):
+        return listed
     return [_raisable(event, partial("{}: {}.{}.{}".format, path, KEY, number)) for number, event in enumerate(listed)]
+
+
+def are_cloudevents(listed: Sequence[Document]) -> bool:
+    """Whether events are CloudEvents, which the API takes as a batch (E11). Raises ``WrongUsage`` if only some are."""
+    kinds = {"specversion" in event for event in listed}
+    if len(kinds) > 1:
+        number = next(number for number, event in enumerate(listed) if "specversion" not in event)
+        hint = 'CloudEvents have specversion: "1.0"; put events of the other form into another file'
+        raise WrongUsage("expected only CloudEvents, or none, got both", f"{KEY}.{number}", hint)
+    return kinds == {True}
 
 
 def one_to_raise(kind: str, payload: str | None, event_id: str | None) -> Document:

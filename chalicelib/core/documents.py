@@ -170,6 +170,10 @@ Tags = Annotated[dict[Line, Line], Field(max_length=50)]
 Properties = dict[str, Any]
 
 
+# The type of a custom event, or of a CloudEvent that Sluice sends: it can be posted as one.
+EventType = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")]
+
+
 def one_of(tag: Callable[[Any], str], expected: str) -> Discriminator:
     """A discriminator by ``tag`` for a union without a field ``type``. Errors then concern the member that the user
     meant."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MESSAGE = "~"
+NOTICE = "notice-"  # the prefix of the names of messages that are notices
 STEP = "."  # in the id of a backfill: marks a step of a re-processing (L21)
 DAG = "~"  # after a name: marks a schedule or graph that Sluice makes from a DAG (W4)
 _FULL, _REST_OF_ID = r"\b([\w-]+\.[\w-]+\.[\w-]+)", r"\.[0-9a-z]+\.[0-9a-f]{20}"
@@ -75,6 +76,11 @@ def default_workflow(app: str) -> str:
 def is_of_message(name: str) -> bool:
     """Whether the full name of a schedule or a workflow belongs to a message or to a default target."""
     return name.rpartition(".")[2].startswith(MESSAGE)
+
+
+def is_of_notice(name: str) -> bool:
+    """Whether the full name of a schedule is that of the message of a notice (W9)."""
+    return name.rpartition(".")[2].startswith(MESSAGE + NOTICE)
 
 
 def is_of_dag(name: str) -> bool:

@@ -23,8 +23,9 @@ from chalicelib.core.definitions.each import MAX_ELEMENTS
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
-from chalicelib.core.documents import LINES, ONE_LINE, Document, Name, Properties, Reference, StoredReference
+from chalicelib.core.documents import LINES, ONE_LINE, Document, EventType, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
+from chalicelib.core.events.cloudevents import CloudEvent
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
@@ -148,7 +149,7 @@ class NewEvent(Document):
 
     ``id`` is chosen by the sender. A second event with the same type and id is the same event, and counts once."""
 
-    type: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
+    type: EventType
     timestamp: Moment | None = None
     payload: Payload = Field(default_factory=dict)
     id: Annotated[str, Field(min_length=1, max_length=200), ONE_LINE] | None = None
@@ -325,7 +326,7 @@ class Release(Document):
 BODIES: dict[str, type[Document]] = {
     model.__name__: model
     for model in (
-        *(Access, Allowed, App, Backfill, Bulk, Claim, Dataset, DryRun, Events, GivenPrefix, Glance),
+        *(Access, Allowed, App, Backfill, Bulk, Claim, CloudEvent, Dataset, DryRun, Events, GivenPrefix, Glance),
         *(Grants, Heartbeat, HolidayCalendar, Message, Namespace, NewDag, NewPartition, NewSchedule),
         *(Occurrence, Pause, Policy, Pool, Quotas, Redrive, Release, Report, Reprocess, Rerun, RunNow),
         *(NewStop, Start, Verdict, Workflow),

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
 from chalice.app import Request, Response
@@ -107,15 +107,38 @@ def escaped_size(text: str) -> int:
 def body(request: Request) -> dict[str, Any]:
     """The JSON object of a request of any content type; an empty body is an empty object. Raises ``too_large``,
     ``bad_json`` or ``invalid`` for any other body."""
-    data = request.raw_body or b""
+    data = raw(request)
+    return json_object(data) if data.strip() else {}
+
+
+def raw(request: Request) -> bytes:
+    """The bytes of a body. Raises ``too_large``."""
+    data = cast("bytes", request.raw_body or b"")
     if len(data) > MAX_BODY:
         hint = "put large data into S3 and pass a reference; a large app can be uploaded (docs/api.md, Uploads)"
         raise SluiceError("too_large", f"expected a body of at most {MAX_BODY} bytes, got {len(data)}", "body", hint)
-    return json_object(data) if data.strip() else {}
+    return data
 
 
 def json_object(data: str | bytes) -> dict[str, Any]:
     """The JSON object in the bytes of a body or of an upload. Raises ``bad_json``, ``too_large`` or ``invalid``."""
+    parsed = json_value(data, "send one JSON object in UTF-8")
+    if not isinstance(parsed, dict):
+        raise invalid("body", "a JSON object", parsed, "send an object in braces, such as {}")
+    _check_sizes(parsed)
+    return parsed
+
+
+def json_list(data: bytes) -> list[Any]:
+    """The JSON array in the bytes of a body. Raises ``bad_json`` or ``invalid``."""
+    parsed = json_value(data, "send one JSON array in UTF-8")
+    if not isinstance(parsed, list):
+        raise invalid("body", "a JSON array", parsed, "send an array in brackets, such as []")
+    return parsed
+
+
+def json_value(data: str | bytes, hint: str = "send JSON in UTF-8") -> Any:
+    """The JSON value in the bytes of a body. Raises ``bad_json`` or ``invalid``."""
     try:
         parsed = json.loads(data, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_no_number)
         if b"\\ud" in data.lower():
@@ -125,12 +148,8 @@ def json_object(data: str | bytes) -> dict[str, Any]:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        hint = "send one JSON object in UTF-8"
         raise SluiceError("bad_json", f"expected JSON, got something else: {error}", "body", hint) from None
-    if not isinstance(parsed, dict):
-        raise invalid("body", "a JSON object", parsed, "send an object in braces, such as {}")
     _check_depth(parsed)
-    _check_sizes(parsed)
     return parsed
 
 

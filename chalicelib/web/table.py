@@ -48,7 +48,8 @@ class Route:
     ``function`` is ``module.name`` in `chalicelib.web.routes`; the name is also that of the operation. ``needs`` is the
     right that the signer must have in the namespace of the path, or of the id in it. ``answer`` names a model of
     `answers`: that of each item if ``paged``, and ``more`` are other fields of a page. ``begun`` is the answer with the
-    status 201 or 202 if it is another one. ``body`` names a model of `bodies.BODIES`. A function that serves routes of
+    status 201 or 202 if it is another one. ``body`` names a model of `bodies.BODIES`; with
+    ``cloudevents`` the body may also be a CloudEvent, or a batch of them. A function that serves routes of
     several kinds of documents is ``given`` the kind; then ``operation`` and ``text`` are the name and the docstring."""
 
     method: str
@@ -63,6 +64,7 @@ class Route:
     begun: str | None = None
     paged: bool = False
     more: tuple[str, ...] = ()
+    cloudevents: bool = False
     operation: str = ""
     text: str = ""
     given: Mapping[str, str] = field(default_factory=dict)
@@ -328,7 +330,7 @@ ROUTES = (
     _post(LETTERS + "/{run_id}/redrive", "runs.redrive_dead_letter", "operate", "Redriven", None, 202),
     _post(LETTERS + "/redrive", "runs.redrive_dead_letters", "operate", "RedrivenLetters", "Redrive", 202),
     _delete(LETTERS + "/{run_id}", "runs.drop_dead_letter", "operate", headers=()),
-    _once(NS + "/events", "events.post_events", "produce", "AcceptedEvents", "Events", 202),
+    _once(NS + "/events", "events.post_events", "produce", "AcceptedEvents", "Events", 202, cloudevents=True),
     _post("/v1/workers/{pool}/claim", "workers.claim_runs", "work", "Leases", "Claim"),
     _post(LEASE + "/heartbeat", "workers.beat_heart", "work", "StateOfLease", "Heartbeat"),
     _post(LEASE + "/report", "workers.report_end", "work", "ReportedEnd", "Report"),

@@ -12,6 +12,8 @@ from sluice.client import Document
 from sluice.errors import WrongUsage
 from sluice.names import NAMESPACE
 
+CLOUDEVENTS = "application/cloudevents-batch+json"
+
 
 def event(
     namespace: Annotated[str, typer.Argument(metavar="NAMESPACE", help="The namespace of the events, such as demo.")],
@@ -25,7 +27,8 @@ def event(
         str | None, typer.Option("--id", metavar="ID", help="The id; an event with the same id counts once.")
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE", help="Many events, YAML or JSON; - for stdin.")
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Many events or CloudEvents, YAML or JSON; - for stdin."),
     ] = None,
     as_json: frame.Json = False,
 ) -> None:
@@ -36,7 +39,11 @@ def event(
     full = names.full_name(NAMESPACE, namespace, field="NAMESPACE")
     posted = _raised(kind, payload, event_id, file)
     # Each event has an id, so that a repeated request counts once.
-    answer = frame.connect().post(f"{names.path_of(NAMESPACE, full)}/events", {"events": posted}, repeatable=True)
+    path, client = f"{names.path_of(NAMESPACE, full)}/events", frame.connect()
+    if any("specversion" in event for event in posted):
+        answer = client.post(path, posted, repeatable=True, media_type=CLOUDEVENTS)
+    else:
+        answer = client.post(path, {"events": posted}, repeatable=True)
     if as_json:
         render.machine(answer)
     else:

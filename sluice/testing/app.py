@@ -20,6 +20,7 @@ from chalicelib.core.definitions import app as app_document
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.documents import SENT
 from chalicelib.core.events.alarms import AlarmChange
+from chalicelib.core.events.cloudevents import CloudEvent
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires import bundles, upcoming
 from chalicelib.core.instants import Instant, Millis, duration, iso, parse_instant
@@ -205,6 +206,14 @@ class App(Engine):
         envelope = outbox.Envelope(kind, id or self.next_request(), {**(payload or {}), **fields})
         with self.acting():
             outbox.post(self.ports, self.namespace, [envelope])
+
+    def cloudevent(self, **members: Any) -> None:
+        """A CloudEvent is posted to the namespace: ``cloudevent(source="/orders", id="o-7", type="orders.closed",
+        data={...})``; other members are further attributes. Without ``id``, each call posts a new one."""
+        given = {"specversion": "1.0", "id": self.next_request(), **members}
+        with self.acting():
+            event = _checked(CloudEvent, given)
+            outbox.post(self.ports, self.namespace, [outbox.of_cloudevent(event)])
 
     def alarm(self, name: str, state: str = "ALARM") -> None:
         """An alarm of CloudWatch changes to the state ``ALARM``, ``OK`` or ``INSUFFICIENT_DATA``."""

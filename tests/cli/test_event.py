@@ -62,6 +62,25 @@ def test_t11_many_events_from_a_file_are_one_request(api: PlayedApi, sluice: Slu
     assert second["id"]
 
 
+def test_e11_cloudevents_of_a_file_are_one_batch(api: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
+    file = tmp_path / "events.json"
+    sent = [{"specversion": "1.0", "source": "/orders", "id": number, "type": "orders.closed"} for number in "78"]
+    file.write_text(json.dumps(sent))
+    accepted = [{"id": each["id"], "type": each["type"], "source": "/orders"} for each in sent]
+    api.play("POST", EVENTS, Played(202, {"accepted": accepted}))
+    done = sluice("event", "demo", "-f", str(file))
+    assert [line.split() for line in done.stdout.splitlines()[1:]] == [["orders.closed", "7"], ["orders.closed", "8"]]
+    [request] = api.sent("POST", EVENTS)
+    assert request.body == sent
+    assert request.headers["content-type"] == "application/cloudevents-batch+json"
+
+    file.write_text(json.dumps([*sent, {"type": "orders.closed"}]))
+    done = sluice("event", "demo", "-f", str(file))
+    assert done.exit_code == 2
+    assert "expected only CloudEvents, or none, got both" in done.stderr
+    assert "events.2" in done.stderr
+
+
 def test_t11_an_api_refusal_is_exit_code_1(api: PlayedApi, sluice: Sluice) -> None:
     api.refuse("POST", EVENTS, 404, "not_found", "no namespace named 'demo'")
     done = sluice("event", "demo", "orders.closed")

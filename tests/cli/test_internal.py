@@ -7,7 +7,6 @@ import json
 import pytest
 
 from chalicelib.core import ids
-from chalicelib.core.notices import alerts
 from sluice import names
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
@@ -79,6 +78,6 @@ def test_notices_are_left_out_of_messages(api: PlayedApi, sluice: Sluice) -> Non
 
 
 def test_the_command_knows_the_names_that_the_service_makes() -> None:
-    assert names.is_internal(f"demo.flights.~{alerts.NOTICE}{ids.digest('w', 'c', 's', length=24)}")
+    assert names.is_internal(f"demo.flights.~{ids.NOTICE}{ids.digest('w', 'c', 's', length=24)}")
     assert [names.is_internal(name) for name in (NODE, START, OWN, CLEAN)] == [True, False, False, False]
     assert not names.is_internal("demo.flights.~notice-board")

@@ -93,6 +93,19 @@ def test_custom_events_meet_a_trigger_by_their_payload(sluice_app: type[App]) ->
     assert len(app.runs("join")) == 1
 
 
+def test_e11_a_cloudevent_meets_a_trigger_by_its_data(sluice_app: type[App]) -> None:
+    trigger = {"type": "event", "event": "file.checked", "pattern": {"data": {"ok": [True]}, "subject": ["a.csv"]}}
+    app = sluice_app(document(on(trigger)), at=AT)
+    app.cloudevent(source="/files", type="file.checked", subject="a.csv", data={"ok": False})
+    assert app.runs("join") == []
+    for _ in range(2):
+        app.cloudevent(source="/files", id="e1", type="file.checked", subject="a.csv", data={"ok": True})
+    [run] = app.runs("join")
+    assert run.context["events"][0]["payload"]["data"] == {"ok": True}
+    with pytest.raises(ApiRefused, match="expected a value, got nothing"):
+        app.cloudevent(source="/files")
+
+
 def test_an_alarm_starts_a_run(sluice_app: type[App]) -> None:
     app = sluice_app(document(on({"type": "cloudwatch_alarm", "alarm": "disk-full", "state": "ALARM"})), at=AT)
     app.alarm("disk-full", "OK")

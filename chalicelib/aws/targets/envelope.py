@@ -37,7 +37,11 @@ class Content:
     @property
     def as_text(self) -> str:
         """The body for targets that accept only text. Binary data becomes base64, which `typed_attributes` declare."""
-        return self.text if self.text is not None else base64.b64encode(self.data).decode()
+        return self.text if self.text is not None else as_base64(self.data)
+
+
+def as_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def content_of(run: Run, context: Mapping[str, Any]) -> Content:

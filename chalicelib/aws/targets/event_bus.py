@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets import envelope, formats
 from chalicelib.aws.targets.aws_errors import answer_of
 from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES, Call
@@ -45,7 +45,7 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
         "EventBusName": target["bus"],
         "Source": target["source"],
         "DetailType": target["detail_type"],
-        "Detail": json.dumps(envelope.envelope(run, context)),
+        "Detail": json.dumps(formats.document(run, context)),
     }
     # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html
     size = sum(len(str(entry[name]).encode()) for name in ("Source", "DetailType", "Detail"))

@@ -9,20 +9,20 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from chalicelib.aws.targets import envelope, secrets
+from chalicelib.aws.targets import envelope, formats, secrets
 from chalicelib.aws.targets.clients import Clients
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.aws.targets.safe_http import NotReached, Reply, SafeHttp, Unsafe
 from chalicelib.core.instants import SECOND, Instant, Millis, duration
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.core.targets.http import WITHOUT_BODY
 from chalicelib.core.targets.secrets import name_of
 from chalicelib.settings import Settings
 
 MAX_REASON = 200  # characters of an answer that a reason quotes
 SHORTEST = 8  # characters of a part of a secret that is masked in an answer
 AGAIN = (408, 425)  # retried, as are 429 and all 5xx
-WITHOUT_BODY = ("GET", "DELETE")
 
 
 class HttpTarget(Untracked):
@@ -30,9 +30,8 @@ class HttpTarget(Untracked):
         self._http, self._secrets, self._now = http, secrets, now
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        content = envelope.content_of(run, context)
-        headers = {f"Sluice-{name.title()}": value for name, value in envelope.attributes(run).items()}
-        reply = self._call(run.request.target, content.data, content.content_type, headers)
+        headers, content, content_type = formats.call(run, context)
+        reply = self._call(run.request.target, content, content_type, headers)
         return self._judge(reply) if isinstance(reply, Reply) else reply
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:

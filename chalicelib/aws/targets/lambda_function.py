@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets import envelope, formats
 from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.aws.targets.clients import Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES
@@ -26,7 +26,7 @@ class LambdaTarget(Untracked):
         self._client = client
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        payload = json.dumps(envelope.envelope(run, context)).encode()
+        payload = json.dumps(formats.document(run, context)).encode()
         if len(payload) > MAX_BYTES:
             return envelope.too_large("Lambda", len(payload))
         wait = bool(run.request.target["wait"])

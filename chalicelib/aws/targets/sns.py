@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets import envelope, formats
 from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
@@ -32,14 +32,13 @@ class SnsTarget(Untracked):
 
 def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
     target = run.request.target
-    content = envelope.content_of(run, context)
-    typed = envelope.typed_attributes(run, content)
-    entry: Entry = {"Message": content.as_text, "MessageAttributes": typed}
+    text, typed = formats.message(run, context)
+    entry: Entry = {"Message": text, "MessageAttributes": typed}
     if target.get("subject"):
         entry["Subject"] = target["subject"]
     if str(target["topic_arn"]).endswith(".fifo"):
         entry |= envelope.fifo(run)
-    size = envelope.size_of(content.as_text, typed) + len(str(target.get("subject") or ""))
+    size = envelope.size_of(text, typed) + len(str(target.get("subject") or ""))
     return (entry, size) if size <= MAX_BYTES else envelope.too_large("SNS", size)
 
 

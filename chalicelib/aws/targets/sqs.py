@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets import envelope, formats
 from chalicelib.aws.targets.aws_errors import answer_of
 from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MAX_BYTES, Call
@@ -47,12 +47,11 @@ def batch_answers(service: str, count: int, answer: Mapping[str, Any]) -> list[A
 
 
 def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
-    content = envelope.content_of(run, context)
-    typed = envelope.typed_attributes(run, content)
-    entry: Entry = {"MessageBody": content.as_text, "MessageAttributes": typed}
+    text, typed = formats.message(run, context)
+    entry: Entry = {"MessageBody": text, "MessageAttributes": typed}
     if str(run.request.target["queue_url"]).endswith(".fifo"):
         entry |= envelope.fifo(run)
-    size = envelope.size_of(content.as_text, typed)
+    size = envelope.size_of(text, typed)
     return (entry, size) if size <= MAX_BYTES else envelope.too_large("SQS", size)
 
 

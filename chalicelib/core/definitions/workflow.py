@@ -25,6 +25,7 @@ from chalicelib.core.names import dataset_name
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Delivery, Retries
+from chalicelib.core.targets.urls import check_url
 
 DEFAULT_PRIORITY = 5
 # That a workflow reads, and that it produces: the transaction at the end of a run registers a partition of each.
@@ -66,6 +67,8 @@ class Deadline(Document):
         return self
 
 
+ConsoleUrl = Annotated[str, Field(max_length=500), AfterValidator(check_url)]
+
 # The rules for notices (W9, H5). A notice is a message, so it has tries and dead letters as any delivery has.
 What = Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]
 
@@ -76,10 +79,28 @@ class Notify(Document):
     ``failed``: a run failed after its last attempt, or a delivery failed. ``aborted``: a job was aborted.
     ``missed_start``, ``missed_end``: a start or an end missed its deadline. ``data_late``, ``data_fresh``: a dataset
     with ``fresh`` for which a schedule waits is late, and no longer is.
+
+    ``form`` writes the notice as a message for a webhook of Slack or of Microsoft Teams. ``console`` is the address of
+    a web console, to which its links lead.
     """
 
     on: Annotated[tuple[What, ...], Field(min_length=1), ONCE_EACH]
     to: AnyTarget
+    # Left out unless they are given: older code refuses a field that it does not know.
+    form: Literal["slack", "teams"] | None = Field(default=None, exclude_if=lambda given: given is None)
+    console: ConsoleUrl | None = Field(default=None, exclude_if=lambda given: given is None)
+
+    @model_validator(mode="after")
+    def _goes_to_a_webhook(self) -> Notify:
+        if self.form is None and self.console is not None:
+            raise invalid("console", "console with a form", "no form", "add form: slack or form: teams")
+        if self.form is not None and (self.to.type, getattr(self.to, "method", "")) != ("http", "POST"):
+            hint = "name the webhook as {type: http, url: {ssm: NAME, host: HOST}}"
+            raise invalid("to", f"an http target with the method POST for form: {self.form}", self.to.type, hint)
+        if self.form is not None and getattr(self.to, "format", None) is not None:
+            hint = f"remove the format: a webhook for {self.form} reads no CloudEvents"
+            raise invalid("to.format", "either a form or a format", "both", hint)
+        return self
 
     @field_validator("to")
     @classmethod

@@ -21,7 +21,7 @@ from chalicelib.core.partition_values import decoded
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import PROGRAM_STATUS
-from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.triggers.event import CLOUDEVENT, custom_key
 from chalicelib.core.triggers.nodes import JOINED
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
@@ -97,11 +97,20 @@ def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, inst
 
 
 def custom_event(
-    namespace: str, kind: str, source: object, payload: Mapping[str, Any], instant: Instant, now: Instant
+    namespace: str,
+    kind: str,
+    source: object,
+    payload: Mapping[str, Any],
+    instant: Instant,
+    now: Instant,
+    producer: str | None = None,
 ) -> Event:
-    """A custom event of a namespace (T11). Its id depends on ``source``, the sender's id: a repeat counts once."""
+    """A custom event of a namespace (T11). Its id depends on ``source``, the sender's id: a repeat counts once. That of
+    a CloudEvent depends on its ``producer`` and ``source``, whatever its type (E11)."""
     return Event(
-        id=ids.event_id("event", namespace, kind, source),
+        id=ids.event_id("event", namespace, kind, source)
+        if producer is None
+        else ids.event_id(CLOUDEVENT, namespace, producer, source),
         kind="event",
         key=custom_key(namespace, kind),
         instant=instant,

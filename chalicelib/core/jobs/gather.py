@@ -27,6 +27,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.triggers import parts, registry, tree
+from chalicelib.core.triggers.event import values_in
 from chalicelib.core.triggers.leaf import Leaf
 from chalicelib.core.triggers.patterns import Flattened
 from chalicelib.core.why import Mention, Why, mention
@@ -116,7 +117,9 @@ def unlisted_of(schedule: Schedule, carried: Mapping[str, str]) -> str | None:
 
 def _carried(event: Event) -> Mapping[str, str]:
     """The values that an event carries."""
-    return event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
+    if event.partition:
+        return event.partition
+    return {key: str(value) for key, value in values_in(event).items() if _names(value)}
 
 
 def _names(value: object) -> bool:

@@ -26,9 +26,6 @@ MAX_MESSAGE = 7  # rows that the message of one notice writes
 MAX_LISTED = 10  # events that a combined notice lists; it counts the others
 
 
-NOTICE = "notice-"  # the prefix of the names of messages that are notices
-
-
 @dataclass(frozen=True, slots=True)
 class AlertStep:
     """The result of a step: the notice window after it (None: it is over), and the notice to send now, if any."""
@@ -37,10 +34,24 @@ class AlertStep:
     notice: dict[str, Any] | None = None
 
 
-def channels(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
-    """The targets of the rules about ``what``, each once. The key, the channel, follows from the target."""
-    targets = [rule.to.model_dump(mode="json") for rule in rules if what in rule.on]
-    return {ids.digest(json.dumps(target, sort_keys=True), length=12): target for target in targets}
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Where notices of a rule go, and in which form. ``console`` is the address for links."""
+
+    target: Mapping[str, Any]
+    form: str | None = None
+    console: str | None = None
+
+    @property
+    def id(self) -> str:
+        form = [] if self.form is None else [self.form, self.console or ""]
+        return ids.digest(json.dumps(self.target, sort_keys=True), *form, length=12)
+
+
+def channels(rules: Iterable[Notify], what: str) -> dict[str, Channel]:
+    """The channels of the rules about ``what`` by their ids, each once."""
+    found = [Channel(rule.to.model_dump(mode="json"), rule.form, rule.console) for rule in rules if what in rule.on]
+    return {channel.id: channel for channel in found}
 
 
 def writes_of(window: NoticeWindow | None) -> int:
@@ -59,8 +70,7 @@ def rests_until(alerts: Collection[NoticeWindow | None], now: Instant) -> Instan
 
 def add_notices(
     notices_due: Sequence[PendingNotice],
-    channel: str,
-    target: dict[str, Any],
+    channel: Channel,
     window: NoticeWindow | None,
     now: Instant,
 ) -> AlertStep:
@@ -69,7 +79,16 @@ def add_notices(
     events = sorted((_event_of(notice) for notice in notices_due), key=_by_time)
     if window is None:
         workflow = notices_due[0].workflow
-        begun = NoticeWindow(workflow, channel, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
+        begun = NoticeWindow(
+            workflow,
+            channel.id,
+            channel.target,
+            since=now,
+            until=now + WINDOW,
+            wake_at=now + WINDOW,
+            form=channel.form,
+            console=channel.console,
+        )
         return AlertStep(begun, _notice(workflow, events[:MAX_LISTED], len(events), now, now))
     kept = tuple(sorted([*window.events, *events], key=_by_time)[:MAX_LISTED])
     return AlertStep(replace(window, count=window.count + len(events), events=kept, rev=window.rev + 1, leases=0))
@@ -88,7 +107,7 @@ def close(window: NoticeWindow, now: Instant) -> AlertStep:
 
 def message_name(workflow: str, channel: str, source: object) -> str:
     """The name of the message of a notice. A repeated send computes the same name, so it is idempotent."""
-    return f"{NOTICE}{ids.digest(workflow, channel, source, length=24)}"
+    return f"{ids.NOTICE}{ids.digest(workflow, channel, source, length=24)}"
 
 
 def _event_of(notice: PendingNotice) -> dict[str, str]:

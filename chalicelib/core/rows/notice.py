@@ -33,7 +33,7 @@ class PendingNotice(StoredRow):
 class NoticeWindow(StoredRow):
     """The last notice of a workflow to one target, over a ``channel``. The target gets no other before ``until``. Then
     one notice reports all events that came meanwhile: ``count`` of them, the first ones in ``events``. Without any,
-    Sluice deletes the row."""
+    Sluice deletes the row. ``form`` and ``console`` are those of the rule."""
 
     workflow: str
     channel: str
@@ -45,6 +45,8 @@ class NoticeWindow(StoredRow):
     rev: int = 1
     leases: int = 0
     wake_at: Instant | None = None
+    form: str | None = None
+    console: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named, host_of
 from chalicelib.core.documents import Duration, spanning
@@ -16,6 +16,7 @@ from chalicelib.core.targets.secrets import Secret, arn_of, name_of
 from chalicelib.core.targets.target import Delivered
 
 MAX_CALL: Millis = 30_000
+WITHOUT_BODY = ("GET", "DELETE")
 
 
 CallTimeout = Annotated[
@@ -27,7 +28,8 @@ CallTimeout = Annotated[
 class HttpTarget(Delivered):
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in Secrets
     Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be a reference, too,
-    and so may ``url``, with the ``host`` of the address.
+    and so may ``url``, with the ``host`` of the address. ``format``: the body is a CloudEvent in structured mode, or
+    (``cloudevents-binary``) its attributes are headers and its data is the body (E11).
     """
 
     type: Literal["http"]
@@ -36,6 +38,19 @@ class HttpTarget(Delivered):
     headers: urls.Headers = Field(default_factory=dict)
     timeout: CallTimeout = "10s"
     secret: Secret | None = None
+    format: Literal["cloudevents", "cloudevents-binary"] | None = Field(  # type: ignore[assignment]
+        default=None, exclude_if=lambda given: given is None
+    )
+
+    @model_validator(mode="after")
+    def _carries_cloudevents(self) -> Self:
+        if self.format is not None and self.method in WITHOUT_BODY:
+            raise invalid("method", f"POST, PUT or PATCH with format: {self.format}", self.method, "it has no body")
+        for header in self.headers if self.format is not None else ():
+            if header.lower().startswith("ce-"):
+                hint = "leave it out; Sluice sets the attributes of the CloudEvent"
+                raise invalid(f"headers.{header}", "headers that do not begin with ce-", header, hint)
+        return self
 
     @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.documents import Document, Duration, spanning
+from chalicelib.core.documents import Document, Duration, EventType, spanning
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, MINUTE, SECOND, Millis
 from chalicelib.core.limits.permits import Pace, PermitRequest
@@ -168,9 +168,20 @@ class Target(Document):
 
 
 class Delivered(Target):
-    """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards."""
+    """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards. ``format``:
+    deliveries are CloudEvents (E11), of the type ``event_type``."""
 
     has_lifecycle: ClassVar[bool] = False
+
+    # Left out unless they are given: older code refuses a field that it does not know.
+    format: Literal["cloudevents"] | None = Field(default=None, exclude_if=lambda given: given is None)
+    event_type: EventType | None = Field(default=None, exclude_if=lambda given: given is None)
+
+    @model_validator(mode="after")
+    def _types_cloudevents(self) -> Self:
+        if self.event_type is not None and self.format is None:
+            raise invalid("event_type", "an event_type with format: cloudevents", "no format", "add the format")
+        return self
 
     @classmethod
     def log_of(cls, run: Run) -> Log:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from chalicelib.core.documents import STORED, Name, Properties
+from chalicelib.core.documents import STORED, EventType, Name, Properties
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
@@ -20,6 +21,7 @@ from chalicelib.core.triggers.leaf import Count, GatheringLeaf, Given, GivenType
 from chalicelib.core.triggers.patterns import Flattened
 
 MAX_PAYLOAD = 10_000  # bytes as JSON
+CLOUDEVENT = "cloudevent"  # the id of an event begins so if it came as a CloudEvent
 
 
 def _check_size(payload: Properties) -> Properties:
@@ -36,6 +38,16 @@ Payload = Annotated[Properties, AfterValidator(_check_size)]
 
 def custom_key(namespace: str, event: str) -> str:
     return f"event:{namespace}:{event}"
+
+
+def values_in(event: Event) -> Mapping[str, Any]:
+    """The fields of a custom event that may name the partition of a job (T19): those of its payload. Of a CloudEvent
+    they are those of its data, then its attributes (E11)."""
+    payload = event.payload or {}
+    if not event.id.startswith(CLOUDEVENT):
+        return payload
+    data = payload.get("data")
+    return {**payload, **data} if isinstance(data, dict) else payload
 
 
 class GivenEvent(Given):
@@ -56,7 +68,7 @@ class EventTrigger(GatheringLeaf):
     """``count`` custom events of a type whose payload matches ``pattern`` (T11), in ``namespace`` or its own."""
 
     type: Literal["event"]
-    event: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
+    event: EventType
     namespace: Name | None = None
     pattern: dict[str, Any] | None = None
     count: Count = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.events import build
 from chalicelib.core.events.alarms import AlarmChange, alarm_event
@@ -20,6 +20,9 @@ from chalicelib.flow.ingest.apply import Budget, apply_to_all
 from chalicelib.flow.notices import freshness
 from chalicelib.log import logger
 from chalicelib.ports import Ports, every_page
+
+if TYPE_CHECKING:
+    from chalicelib.core.events.cloudevents import CloudEvent
 
 PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
 
@@ -94,12 +97,19 @@ def match_alarm(ports: Ports, change: AlarmChange) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A custom event as it is posted. ``source`` is its id: a second post with the same id is the same event."""
+    """A custom event as it is posted. ``source`` is its id: a second post with the same id is the same event.
+    ``producer`` is the source of a CloudEvent, which makes its id unique (E11)."""
 
     kind: str
     source: str
     payload: Mapping[str, Any]
     at: Instant | None = None
+    producer: str | None = None
+
+
+def of_cloudevent(event: CloudEvent) -> Envelope:
+    """The custom event that a CloudEvent is: the whole of it is the payload (E11)."""
+    return Envelope(event.type, event.id, event.payload, event.at, producer=event.source)
 
 
 def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[Event, ...]:
@@ -114,4 +124,5 @@ def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[E
 
 def _event(namespace: str, envelope: Envelope, now: Instant) -> Event:
     at = envelope.at if envelope.at is not None else now
-    return build.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)
+    kind, source, payload, producer = envelope.kind, envelope.source, envelope.payload, envelope.producer
+    return build.custom_event(namespace, kind, source, payload, at, now, producer)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.message import Message
@@ -18,7 +17,8 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Notify, Workflow
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.notices import alerts as notice_alerts
-from chalicelib.core.notices.alerts import AlertStep
+from chalicelib.core.notices import forms
+from chalicelib.core.notices.alerts import AlertStep, Channel
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
@@ -129,7 +129,7 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
     plan: list[Write] = []
     hints_due: list[tuple[Ref, Instant]] = []
     windows: dict[str, NoticeWindow | None] = {}
-    wanted: dict[str, tuple[dict[str, Any], list[PendingNotice]]] = {}
+    wanted: dict[str, tuple[Channel, list[PendingNotice]]] = {}
     writes = 0
     for notice in notices_due:
         channels = _channels(ports, notice)
@@ -141,11 +141,11 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
             break
         plan.append(DeleteNotice(notice))
         windows |= new
-        for channel, target in channels.items():
-            wanted.setdefault(channel, (target, []))[1].append(notice)
-    for channel, (target, added) in wanted.items():
+        for channel, to in channels.items():
+            wanted.setdefault(channel, (to, []))[1].append(notice)
+    for channel, (to, added) in wanted.items():
         window = windows[channel]
-        step = notice_alerts.add_notices(added, channel, target, window, now)
+        step = notice_alerts.add_notices(added, to, window, now)
         plan += _plan_of(ports, window, step, channel, added[0].id, now)
         if window is None and step.window is not None:
             hints_due.append((kinds.ref(NoticeWindow, workflow, channel), step.window.until))
@@ -157,7 +157,7 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
     return True
 
 
-def _channels(ports: Ports, notice: PendingNotice) -> dict[str, dict[str, Any]]:
+def _channels(ports: Ports, notice: PendingNotice) -> dict[str, Channel]:
     schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, notice.schedule))
     return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, notice.workflow)), notice.what)
 
@@ -181,8 +181,9 @@ def _plan_of(
     if step.notice is None or window is None:
         return [after]
     app = window.workflow.rpartition(".")[0]
+    data = forms.written(step.notice, window.form, window.console)
     full = ids.message_schedule(app, notice_alerts.message_name(window.workflow, channel, source))
-    message = Message.model_validate({"due_time": iso(now + 1), "target": dict(window.target), "data": step.notice})
+    message = Message.model_validate({"due_time": iso(now + 1), "target": dict(window.target), "data": data})
     schedule_state: ScheduleState | None = ports.rows.get(ScheduleState, full)
     return [
         after,

@@ -1,26 +1,30 @@
-"""Routes of what producers send: custom events (T11), and the partitions of a dataset."""
+"""Routes of what producers send: custom events (T11), also as CloudEvents (E11), and the partitions of a dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NotRequired
 
 from chalice.app import Request, Response
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import invalid
+from chalicelib.core.events.cloudevents import BATCH, STRUCTURED
 from chalicelib.core.instants import parse_instant
+from chalicelib.core.rows.event import Event
 from chalicelib.core.views import View
 from chalicelib.flow.definitions.store import get
 from chalicelib.flow.ingest.objects import register_values
-from chalicelib.flow.ingest.outbox import Envelope, post
+from chalicelib.flow.ingest.outbox import Envelope, of_cloudevent, post
 from chalicelib.flow.lookup import require
 from chalicelib.flow.views import partitions
 from chalicelib.flow.views.views import partition_view
 from chalicelib.web import unseen
 from chalicelib.web.access import require_events, sees
 from chalicelib.web.bodies import Events, NewPartition
-from chalicelib.web.http import Json, answer, document, number, parse, query, request_id
+from chalicelib.web.cloudevents import cloudevents
+from chalicelib.web.http import Json, answer, body, document, number, parse, query, request_id, validated
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, listing
 from chalicelib.wiring import ports
 
@@ -29,6 +33,7 @@ class AcceptedEventView(View):
     id: str
     type: str
     event_id: str
+    source: NotRequired[str]
 
 
 class AcceptedEventsView(View):
@@ -38,26 +43,37 @@ class AcceptedEventsView(View):
 def post_events(request: Request, ns: str) -> Response:
     """Post custom events. Sluice stores each event before it answers. Events with the same type and id count once.
 
-    ``id`` in the answer is the sender's id, or one that Sluice generated. ``event_id`` is the id that runs show."""
+    A CloudEvent (structured or binary mode) or a batch of them counts once under its source and id; one that is wrong
+    refuses the whole batch. ``id`` in the answer is the sender's id, or one that Sluice generated. ``event_id`` is the
+    id that runs show. ``source`` is that of a CloudEvent."""
     require(ports(), "namespace", ns)
-    sent = parse(Events, request).events
-    require_events(request, ns, tuple(event.type for event in sent))
-    made = request_id(request)
-    envelopes = [
+    given = cloudevents(request)
+    envelopes = _sent(request) if given is None else list(map(of_cloudevent, given))
+    require_events(request, ns, tuple(envelope.kind for envelope in envelopes))
+    events = post(ports(), ns, envelopes)
+    return answer(AcceptedEventsView(accepted=list(map(_accepted, envelopes, events))), 202)
+
+
+def _sent(request: Request) -> list[Envelope]:
+    """The events of a request in the format of this API."""
+    given, made = body(request), request_id(request)
+    if "specversion" in given:
+        hint = f"send a CloudEvent with Content-Type: {STRUCTURED}, a list of them with Content-Type: {BATCH}"
+        raise invalid("Content-Type", f"{STRUCTURED} for a CloudEvent", request.headers.get("content-type"), hint)
+    return [
         Envelope(
             kind=event.type,
             source=event.id or f"{made}/{number}",
             payload=event.payload,
             at=parse_instant(event.timestamp) if event.timestamp is not None else None,
         )
-        for number, event in enumerate(sent)
+        for number, event in enumerate(validated(Events, given).events)
     ]
-    events = post(ports(), ns, envelopes)
-    accepted = [
-        AcceptedEventView(type=envelope.kind, id=envelope.source, event_id=event.id)
-        for envelope, event in zip(envelopes, events, strict=True)
-    ]
-    return answer(AcceptedEventsView(accepted=accepted), 202)
+
+
+def _accepted(envelope: Envelope, event: Event) -> AcceptedEventView:
+    view = AcceptedEventView(type=envelope.kind, id=envelope.source, event_id=event.id)
+    return view if envelope.producer is None else {**view, "source": envelope.producer}
 
 
 def register_partition(request: Request, name: str) -> Response:

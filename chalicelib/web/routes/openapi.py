@@ -14,6 +14,7 @@ from chalice.app import Request
 from pydantic import TypeAdapter
 
 from chalicelib.core.access.roles import roles_with
+from chalicelib.core.events import cloudevents
 from chalicelib.core.rows.run import RecordKind
 from chalicelib.core.states import RUN_MOVES, JobKind, JobState
 from chalicelib.core.views import View
@@ -28,6 +29,7 @@ from chalicelib.flow.views.present import MAX_ROWS
 from chalicelib.web import answers, http, routes
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.bodies import BODIES
+from chalicelib.web.cloudevents import MAX_EVENTS
 from chalicelib.web.filters import TARGET_TYPES
 from chalicelib.web.http import KEY
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
@@ -172,6 +174,12 @@ MORE: dict[str, Json] = {
     "from": {"type": "string", "format": "date"},
     "to": {"type": "string", "format": "date"},
 }
+# The bodies of CloudEvents in structured mode. In binary mode the attributes are headers, and any type is a body.
+ONE_CLOUDEVENT: Json = {"$ref": SCHEMAS + "CloudEvent"}
+CLOUDEVENTS: Json = {
+    cloudevents.STRUCTURED: {"schema": ONE_CLOUDEVENT},
+    cloudevents.BATCH: {"schema": {"type": "array", "items": ONE_CLOUDEVENT, "maxItems": MAX_EVENTS}},
+}
 FAULT = "An error: what was expected, what was received, and what to do."
 PROBLEM: Json = {
     "type": "object",
@@ -255,6 +263,8 @@ def _operation(route: Route) -> Json:
             "required": route.method == "PUT" or _needs_a_field(route.body),
             **_content(SCHEMAS + route.body),
         }
+    if route.cloudevents:
+        operation["requestBody"]["content"] |= CLOUDEVENTS
     return operation
 
 
@@ -299,6 +309,7 @@ def _needs_a_field(body: str) -> bool:
 def _schemas() -> Json:
     """The JSON Schemas of the bodies, the answers, and all documents within them."""
     bodies = {route.body for route in ROUTES if route.body is not None}
+    bodies |= {"CloudEvent" for route in ROUTES if route.cloudevents}
     named = {name for route in ROUTES for name in (route.answer, route.begun) if name is not None}
     # Both by the schema of what is read: a default is no required field, and each part has one name for both.
     models = [*(BODIES[name] for name in sorted(bodies)), *(_named(name) for name in sorted(named))]

@@ -22,6 +22,7 @@ export interface AcceptedEvent {
   id: string;
   type: string;
   event_id: string;
+  source?: string;
 }
 
 export interface AcceptedEvents {
@@ -222,6 +223,19 @@ export interface Claim {
   worker: string;
   capacity?: number;
   wait?: number;
+}
+
+export interface CloudEvent {
+  specversion: "1.0";
+  id: string;
+  source: string;
+  type: string;
+  subject?: string | null;
+  time?: string | null;
+  datacontenttype?: string | null;
+  dataschema?: string | null;
+  data?: unknown;
+  data_base64?: string | null;
 }
 
 export interface CloudWatchAlarmTrigger {
@@ -486,6 +500,8 @@ export interface ErrorOfDeployment {
 
 export interface EventBusTarget {
   type: "event_bus";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   bus: string;
   source?: string;
   detail_type?: string;
@@ -725,6 +741,8 @@ export interface HttpProbe {
 
 export interface HttpTarget {
   type: "http";
+  format?: "cloudevents" | "cloudevents-binary" | null;
+  event_type?: string | null;
   url: string | SecretUrl;
   method?: "POST" | "PUT" | "PATCH" | "GET" | "DELETE";
   headers?: Record<string, string | SecretReference>;
@@ -789,6 +807,8 @@ export interface LambdaProbe {
 
 export interface LambdaTarget {
   type: "lambda";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   function: string;
   wait?: boolean;
 }
@@ -1086,6 +1106,8 @@ export interface NotFollowed {
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  form?: "slack" | "teams" | null;
+  console?: string | null;
 }
 
 export interface Now {
@@ -1768,6 +1790,8 @@ export interface SizeTrigger {
 
 export interface SnsTarget {
   type: "sns";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   topic_arn: string;
   subject?: string | null;
   group?: string | null;
@@ -1781,6 +1805,8 @@ export interface Spread {
 
 export interface SqsTarget {
   type: "sqs";
+  format?: "cloudevents" | null;
+  event_type?: string | null;
   queue_url: string;
   group?: string | null;
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.aws.targets import formats
 from tests.acceptance.words import concurrency, day, on, partition, window
 from tests.support.ledgers import LedgerBetween
 from tests.support.schedules import at, partitions
@@ -223,3 +224,30 @@ def test_w9_notices_of_many_targets_are_sent_in_several_writes(world: World, sch
     assert world.ports.jobs.notices("demo.flights.clean", 1000) == ()
     assert sum(notice["count"] for notice in sent) == len(ids) == targets * len(set(ids))
     assert len(set(ids)) >= schedules
+
+
+def test_w9_each_notice_of_a_rule_has_its_form(world: World) -> None:
+    rule = tells("failed", to=DUTY) | {"form": "slack", "console": "https://console.example"}
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule, tells("failed")]}))
+    fail(world, 1)
+    world.pass_by("2s")
+    fail(world, 2)
+    world.pass_by("5m")
+    for_slack = [notice for notice in notices(world) if "blocks" in notice]
+    assert [notice["text"] for notice in for_slack] == ["demo.flights.clean: 1 event"] * 2
+    runs = [run.run_id for run in world.runs("daily")]
+    told = [notice["blocks"][1]["text"]["text"] for notice in for_slack]
+    assert all(f"https://console.example/open/{run}|" in text for run, text in zip(runs, told, strict=True))
+    assert [notice["count"] for notice in notices(world) if notice not in for_slack] == [1, 1]
+
+
+def test_e11_a_notice_keeps_the_format_of_its_target(world: World) -> None:
+    to = TEAM | {"format": "cloudevents", "event_type": "com.example.alert"}
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed", to=to)]}))
+    fail(world, 1)
+    world.pass_by("2s")
+    [told] = [run_id for run_id, _ in world.targets.queue.messages if ".~notice-" in run_id]
+    [sent] = world.ports.runs.attempts(told)
+    event = formats.document(sent, {})
+    assert (event["type"], event["source"]) == ("com.example.alert", "/v1/namespaces/demo/apps/flights")
+    assert event["data"]["count"] == 1

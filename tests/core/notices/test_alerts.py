@@ -20,7 +20,7 @@ def notes(*numbers: int) -> list[PendingNotice]:
 
 
 def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
-    answer = alerts.add_notices(notes(*numbers), "channel", TEAM, None, NOON)
+    answer = alerts.add_notices(notes(*numbers), alerts.Channel(TEAM), None, NOON)
     assert answer.window is not None
     assert answer.notice is not None
     return answer.window, answer.notice
@@ -29,7 +29,7 @@ def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
 def test_w9_a_notice_names_the_dag_and_the_node() -> None:
     node = "demo.shop.forecast~8f9e268e~check"
     [event] = alerts.add_notices(
-        [PendingNotice(NAME, "failed", "r1", node, "disk full", NOON)], "channel", TEAM, None, NOON
+        [PendingNotice(NAME, "failed", "r1", node, "disk full", NOON)], alerts.Channel(TEAM), None, NOON
     ).notice["events"]  # type: ignore[index]
     assert (event["schedule"], event["dag"], event["node"]) == (
         "demo.shop.forecast/check",
@@ -47,9 +47,9 @@ def test_w9_the_first_failures_are_all_reported_at_once() -> None:
 
 def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
     window, _ = begun(0)
-    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "channel", TEAM, window, NOON).window
+    later = alerts.add_notices(notes(9, 8, 7, 6, 5), alerts.Channel(TEAM), window, NOON).window
     assert later is not None
-    most = alerts.add_notices(notes(*range(20, 9, -1), 1), "channel", TEAM, later, NOON).window
+    most = alerts.add_notices(notes(*range(20, 9, -1), 1), alerts.Channel(TEAM), later, NOON).window
     assert most is not None
     assert most.count == 17
     assert [answer["at"] for answer in most.events] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
@@ -80,7 +80,7 @@ def test_w9_a_pending_notice_waits_for_the_first_end_of_a_window() -> None:
 
 def test_w9_the_window_after_a_notice_begins_at_its_end() -> None:
     window, _ = begun(0)
-    counted = alerts.add_notices(notes(1, 2), "channel", TEAM, window, NOON).window
+    counted = alerts.add_notices(notes(1, 2), alerts.Channel(TEAM), window, NOON).window
     assert counted is not None
     end = NOON + alerts.WINDOW + SECOND
     closed = alerts.close(replace(counted, leases=3), end)
