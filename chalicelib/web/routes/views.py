@@ -89,8 +89,8 @@ def glance_schedules(request: Request, ns: str) -> Json:
 
 def show_now(request: Request, ns: str) -> Json:
     """Show what waits by what holds it, what runs, what is overdue, and which schedules failures have paused. At most
-    ``rows`` jobs and as many runs are read; if there are more, ``at_least`` is true. With a filter, counts are of what it
-    keeps, of the first 200 jobs of a queue."""
+    ``rows`` jobs and as many runs are read; if there are more, ``at_least`` is true. With a filter, counts are of what
+    it keeps, of the first 200 jobs of a queue."""
     most = number(request, "rows", MAX_ROWS, MAX_ROWS)
     require(ports(), "namespace", ns)
     wanted = filters.of(request, ns)
