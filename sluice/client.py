@@ -43,6 +43,8 @@ GLANCES = 50
 # The schedule of a node of a DAG as people write it, in a path, and in the parameter or field ``schedule``.
 _NODE_IN_PATH = re.compile(r"^/v1/namespaces/([^/]+)/apps/([^/]+)/schedules/([\w-]+)%2F([\w-]+)(?=/|$)")
 _NODE = re.compile(r"([\w-]+)\.([\w-]+)\.([\w-]+)/([\w-]+)")
+_SCHEDULE_IN_PATH = re.compile(r"^/v1/namespaces/[^/]+/apps/[^/]+/schedules/[\w-]+(?=/|$)")
+_SCHEDULE = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,10 @@ class Client:
         """Who signs the requests, and which installation answers: ``arn account region stage version``."""
         return self.get("/v1/whoami")
 
-    def now(self, namespace: str) -> Document:
-        """What waits in a namespace by what holds it, what runs, what is overdue, and what failures have paused."""
-        return self.get(f"{_space(namespace)}/now")
+    def now(self, namespace: str, **filters: str | None) -> Document:
+        """What waits in a namespace by what holds it, what runs, what is overdue, and what failures have paused.
+        ``filters`` are ``app``, ``workflow``, ``target``, ``tag`` (``team=a``), ``q``, and ``late="true"``."""
+        return self.get(f"{_space(namespace)}/now", filters)
 
     def schedules(self, namespace: str, most: int | None = None, **filters: str | None) -> list[Document]:
         """The schedules of a namespace in short, by name. ``filters`` are ``app``, ``tag`` (``team=a``), ``workflow``,
@@ -184,8 +187,30 @@ class Client:
         unless a repeat could do harm. A POST without a key would act twice, unless it is ``repeatable``. A repeated
         conditional request would fail because of the first one. If a DELETE without an answer is repeated and finds
         nothing, the first one has deleted it: the answer is empty. The node of a DAG may be named as
-        ``demo.flights.nightly/load``, in a path with ``%2F``: its schedule is read first, that of the present graph."""
+        ``demo.flights.nightly/load``, in a path with ``%2F``: its schedule is read first, that of the present graph. A
+        DAG may be named as a schedule, which is its start, if no schedule has this name."""
         path, query, body = self._in_path(path), self._in_field(query), self._in_field(body)
+        try:
+            return self._request(method, path, body, query, if_match, key, repeatable)
+        except NotFound as refused:
+            start = (_start_in_path(path), _start_in_field(query), _start_in_field(body))
+            if method not in ("GET", "POST") or start == (path, query, body):
+                raise
+            try:
+                return self._request(method, start[0], start[2], start[1], if_match, key, repeatable)
+            except NotFound:
+                raise refused from None
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: Document | None,
+        query: Query | None,
+        if_match: str | None,
+        key: str | None,
+        repeatable: bool,
+    ) -> Answer:
         url = self.url + path + _query(query)
         headers = {"Accept": "application/json"}
         if body is not None:
@@ -253,6 +278,18 @@ def url_of(environment: Mapping[str, str]) -> str:
 
 def _space(namespace: str) -> str:
     return f"/v1/namespaces/{segment(namespace)}"
+
+
+def _start_in_path(path: str) -> str:
+    """The path, in which what is named as a schedule is the start of a DAG."""
+    found = _SCHEDULE_IN_PATH.match(path)
+    return path if found is None else f"{found.group()}~{path[found.end() :]}"
+
+
+def _start_in_field(given: Any) -> Any:
+    name = (given or {}).get("schedule")
+    is_name = isinstance(name, str) and _SCHEDULE.fullmatch(name)
+    return {**given, "schedule": f"{name}~"} if is_name else given
 
 
 def _path_of(schedule: str) -> str:

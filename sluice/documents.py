@@ -37,6 +37,14 @@ class Source:
         return _place(self.path, self.tree, field)
 
 
+class Values(dict[str, str]):
+    """The values of placeholders by name. ``places`` has the file and the line of each one that is from a file."""
+
+    def __init__(self, values: Mapping[str, str], places: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.places = dict(places)
+
+
 def load(path: str, values: Mapping[str, str] | None = None) -> Document:
     """The document of `source`."""
     return source(path, values).document
@@ -60,11 +68,11 @@ def load_plain(path: str) -> Document:
     return plain_source(path).document
 
 
-def plain_source(path: str) -> Source:
-    """The object in a file. A dollar sign in a text has no special meaning."""
+def plain_source(path: str, such: str = "due_time: 10m") -> Source:
+    """The object in a file. A dollar sign in a text has no special meaning. ``such`` is an example of a field."""
     parsed, tree = _parse(path, _read(path))
     if not isinstance(parsed, dict):
-        hint = "write names with their values, such as `due_time: 10m`"
+        hint = f"write names with their values, such as `{such}`"
         raise WrongUsage(f"expected an object in {path}, got {_word_for(parsed)}", None, hint)
     return Source(path, _Filler(path, tree, None).filled(parsed), tree)
 
@@ -181,7 +189,8 @@ class _Filler:
     def __init__(self, path: str, tree: Any, values: Mapping[str, str] | None) -> None:
         self._path, self._tree, self._values = path, tree, values
         self._problems: list[Problem] = []
-        self._unfilled: set[str] = set()  # placeholders without a value, each of which is reported once
+        self._filled: set[str] = set()  # placeholders with a value
+        self._unfilled: dict[str, str] = {}  # those without one, with the field of the first
         self._left = MAX_VALUES
 
     def filled(self, value: Any) -> Any:
@@ -191,6 +200,10 @@ class _Filler:
         except RecursionError:
             hint = "an alias cannot be a part of what it names"
             raise WrongUsage("expected an alias of another value, got one of itself", self._path, hint) from None
+        for name, field in self._unfilled.items():
+            spare = {key: value for key, value in (self._values or {}).items() if key not in self._filled}
+            hint = _how_to_give(name, spare, getattr(self._values, "places", {}))
+            self._report(f"expected a value for the placeholder ${{{name}}}, got none", field, hint)
         if self._problems:
             raise WrongUsage.of(self._problems)
         return found
@@ -215,23 +228,45 @@ class _Filler:
         return None
 
     def _fill_text(self, text: str, values: Mapping[str, str], field: str) -> str | None:
+        used = _Used(values)
         try:
-            return Template(text).substitute(values)
+            return Template(text).substitute(used)
         except KeyError as missing:
-            name = str(missing.args[0])
-            if name in self._unfilled:
-                return None
-            self._unfilled.add(name)
-            near = get_close_matches(name, list(values), n=1)
-            hint = f"add --set {name}=..." + (f" (or is --set {near[0]} a typing error?)" if near else "")
-            self._report(f"expected a value for the placeholder ${{{name}}}, got none", field, hint)
+            self._unfilled.setdefault(str(missing.args[0]), field)
         except ValueError:
             hint = "write $$ for a dollar sign"
             self._report(f"expected ${{name}} after every dollar sign, got {text!r}", field, hint)
+        finally:
+            self._filled |= used.names
         return None
 
     def _report(self, message: str, field: str, hint: str | None) -> None:
         self._problems.append(Problem(message, _place(self._path, self._tree, field), hint))
+
+
+class _Used(dict[str, str]):
+    """Values that remember which of them were asked for."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        value = super().__getitem__(name)
+        self.names.add(name)
+        return value
+
+
+def _how_to_give(name: str, spare: Mapping[str, str], places: Mapping[str, str]) -> str:
+    """How to give a placeholder its value: where others have theirs, and which one is perhaps misspelt, of those that
+    the document does not use. ``places`` are the files and lines of values that are from files."""
+    files = [place.partition(", line ")[0] for place in places.values()]
+    how = f"add {name}: ... to {files[-1]}, or --set {name}=..." if files else f"add --set {name}=..."
+    near = get_close_matches(name, list(spare), n=1)
+    if not near:
+        return how
+    given = f"is {near[0]} in {places[near[0]]}" if near[0] in places else f"is --set {near[0]}"
+    return f"{how} (or {given} a typing error?)"
 
 
 def _word_for(value: Any) -> str:

@@ -193,7 +193,7 @@ def bad_cursor() -> SluiceError:
 
 
 def owned_by_dag(name: str, dag: str) -> SluiceError:
-    """An error for a change of a schedule that belongs to a DAG (both short names)."""
+    """An error for a change of a schedule that belongs to a DAG (both short names, as people know them)."""
     hint = f"change the DAG: PUT .../dags/{dag}, or POST .../dags/{dag}/enable, disable or run"
     message = f"schedule {name} belongs to the DAG {dag} and cannot be changed alone"
     return SluiceError("conflict", message, "name", hint)

@@ -135,7 +135,7 @@ def _check_owned(request: Request, name: str) -> None:
     reads = request.method == "GET" or request.path == f"{SCHEDULE}/dry-run"
     if reads or (request.path.startswith(f"{SCHEDULE}/backfills") and name.endswith(ids.DAG)):
         return
-    raise errors.owned_by_dag(name, ids.dag_of(f".{name}")[1:])
+    raise errors.owned_by_dag(ids.plain(f".{name}")[1:], ids.dag_of(f".{name}")[1:])
 
 
 def _check(request: Request, route: Route, segments: dict[str, str]) -> None:

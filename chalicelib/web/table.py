@@ -252,7 +252,7 @@ ROUTES = (
     _page(APP + "/schedules", "views.list_schedules", "read", "StoredSchedule", "tag", "workflow", "state"),
     _page(NS + "/schedules", "views.find_schedules", "read", "ScheduleInShort", "app", "tag", "workflow", "state", "q"),
     _post(NS + "/glance", "views.glance_schedules", "read", "Glances", "Glance"),
-    _get(NS + "/now", "views.show_now", "read", "Now", "rows"),
+    _get(NS + "/now", "views.show_now", "read", "Now", "rows", "late", *OF_ANY),
     _get(NS + "/fires", "views.list_fires", "read", "Fires", "from", "to", "limit"),
     _page(NS + "/limits", "views.list_limits", "read", "Limit", "name", "all"),
     _get(NS + "/timeline", "views.timeline", "read", "Timeline", "from", "to", "schedule", "workflow", "limit", "ids"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ from sluice.cli import frame
 from sluice.errors import ApiRefused, WrongUsage
 
 if TYPE_CHECKING:
-    from sluice.client import Client
+    from sluice.client import Client, Document
     from sluice.console.opening import Running
 
 PORT = 8484
@@ -32,8 +33,9 @@ def console(
 
 
 def open_(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A definition's full name, or the id of a job or run.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a definition, or the id of a job or run.")],
     namespace: frame.Namespace = None,
+    app: frame.App = None,
     port: Port = PORT,
     no_open: NoOpen = False,
 ) -> None:
@@ -44,7 +46,7 @@ def open_(
     from sluice.console import opening
 
     client = frame.connect()
-    view = _view(client, name)
+    view = _view(client, name, namespace, app)
     running = opening.running_console(port, client.url)
     if running is None:
         _serve(client, view, namespace, port, False, no_open)
@@ -52,21 +54,24 @@ def open_(
     _show(running, view, no_open)
 
 
-def _view(client: Client, name: str) -> str:
-    """The view of a definition, job or run. Raises `WrongUsage` if nothing has this name."""
+def _view(client: Client, name: str, namespace: str | None, app: str | None) -> str:
+    """The view of a definition, job or run. ``namespace`` and ``app`` complete a short name. Raises `WrongUsage` if
+    nothing has this name."""
     from sluice.client import segment
     from sluice.console.opening import view_of
 
-    parts = name.split(".")
-    if len(parts) > 3:
+    if name.count(".") > 2:
         for collection in ("runs", "jobs"):
-            if _is_there(client, f"/v1/{collection}/{segment(name)}"):
+            if _found(client, f"/v1/{collection}/{segment(name)}") is not None:
                 return view_of(collection, name)
-    fitting = [kind for kind in names.KINDS if len(kind.parts) == len(parts) and all(parts)]
-    # A schedule is what is opened most, and each kind that is tried costs a request.
-    for kind in sorted(fitting, key=lambda kind: kind is not names.SCHEDULE):
-        if _is_there(client, names.path_of(kind, name)):
-            return view_of(kind.collection, name)
+    for kind, full in _meant(name, *names.place(namespace, app)):
+        if (found := _found(client, names.path_of(kind, full))) is None:
+            continue
+        if kind is names.SCHEDULE and "~" in (own := str(found.get("name"))):
+            if "/" not in full:  # the start of a DAG, whose own view comes later
+                continue
+            full = own
+        return view_of(kind.collection, full)
     raise WrongUsage(
         f"expected the name of a definition, or the id of a job or run, got {name!r}",
         "NAME",
@@ -74,14 +79,34 @@ def _view(client: Client, name: str) -> str:
     )
 
 
-def _is_there(client: Client, path: str) -> bool:
+def _meant(name: str, namespace: str | None, app: str | None) -> Iterator[tuple[names.Kind, str]]:
+    """The kinds of definitions that a name may mean, with their full names: as it is written, and completed. A name
+    that begins with the namespace is full; any other one is short, if it can be."""
+    parts = name.split(".")
+    if not all(parts):
+        return
+    fronts: list[list[str]] = [[]]
+    if namespace is not None:
+        fronts.append([namespace])
+    if namespace is not None and app is not None:
+        fronts.append([namespace, app])
+    if parts[0] != namespace:
+        fronts.reverse()
+    for front in fronts:
+        full = [*front, *parts]
+        fitting = [kind for kind in names.KINDS if len(kind.parts) == len(full)]
+        # A schedule is what is opened most, and each kind that is tried costs a request.
+        for kind in sorted(fitting, key=lambda kind: kind is not names.SCHEDULE):
+            yield kind, ".".join(full)
+
+
+def _found(client: Client, path: str) -> Document | None:
     try:
-        client.get(path)
+        return client.get(path)
     except ApiRefused as refused:
-        if refused.status == 404:
-            return False
+        if refused.status in (400, 404):  # 400: no name can be like that, such as one with a slash
+            return None
         raise
-    return True
 
 
 def _serve(client: Client, view: str, namespace: str | None, port: int, read_only: bool, no_open: bool) -> None:

@@ -91,13 +91,17 @@ def values_of(files: list[str] | None, settings: list[str] | None) -> dict[str, 
     from sluice import documents  # imported here: it loads the YAML parser
 
     found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for file in files or []:
-        source = documents.plain_source(file)
+        source = documents.plain_source(file, "bucket: lake")
         for name, value in source.document.items():
             if isinstance(value, bool) or not isinstance(value, str | int):
                 raise WrongUsage(f"expected text or a whole number, got {value!r}", source.place(name), _QUOTED)
             found[name] = str(value)
-    return found | pairs_of("--set", settings or [])
+            line = source.line_of(name)
+            places[name] = file if line is None else f"{file}, line {line}"
+    given = pairs_of("--set", settings or [])
+    return documents.Values(found | given, {name: at for name, at in places.items() if name not in given})
 
 
 def _as_pair(text: str, option: str) -> str:

@@ -7,13 +7,24 @@ from typing import Any
 from rich.text import Text
 
 from sluice import render, wording
-from sluice.cli import frame, stops
+from sluice.cli import filters, frame, stops
 from sluice.client import Document
 
 
-def now(namespace: frame.Namespace = None, as_json: frame.Json = False) -> None:
+def now(
+    namespace: frame.Namespace = None,
+    app: filters.OfApp = None,
+    workflow: filters.OfWorkflow = None,
+    target: filters.OfTarget = None,
+    tag: filters.OfTag = None,
+    text: filters.Text = None,
+    late: filters.Late = False,
+    as_json: frame.Json = False,
+) -> None:
     """Show what waits by what holds it, what runs, and what is overdue."""
-    answer = frame.connect().now(frame.needed_namespace(namespace))
+    place = filters.place_of(namespace, app, None)
+    given: filters.Given = {"workflow": workflow, "target": target, "tag": tag, "text": text, "late": late}
+    answer = frame.connect().now(str(place.namespace), **filters.rows_of(place, frame.now(), **given))
     if as_json:
         render.machine(answer)
         return

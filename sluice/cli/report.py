@@ -67,12 +67,19 @@ def report(
 
 
 def _fits(workflow: str, app: str | None, full: str | None, text: str | None) -> bool:
-    """Whether a line of a report is of an app, of a workflow, and of a name with a text."""
+    """Whether a line of a report is of an app, of a workflow or DAG, and of a name with a text."""
     return (
         (app is None or workflow.split(".")[1:2] == [app])
-        and full in (None, workflow)
-        and (text is None or text.lower() in workflow.lower())
+        and full in (None, workflow, wording.as_written(workflow))
+        and (text is None or text.lower() in _name(workflow).lower())
     )
+
+
+def _name(workflow: str) -> str:
+    """The workflow of a line as people know it: ``demo.flights.nightly`` for the starts of a DAG, and
+    ``messages of demo.flights`` for those of an app, which count as one workflow."""
+    app, is_of_messages, _ = workflow.partition(".~")
+    return f"messages of {app}" if is_of_messages else wording.as_written(workflow)
 
 
 def _sorted(items: list[Any], field: str, largest_first: bool) -> list[Any]:
@@ -84,7 +91,7 @@ def _sorted(items: list[Any], field: str, largest_first: bool) -> list[Any]:
 
 def _row(item: dict[str, Any]) -> tuple[render.Cell, ...]:
     return (
-        item["workflow"] or "(none ran)",
+        _name(item["workflow"]) if item["workflow"] else "(none ran)",
         str(item["runs"]),
         _share(item.get("success_rate")),
         _count(item.get("failed")),

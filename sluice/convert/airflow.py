@@ -33,6 +33,17 @@ from sluice.errors import WrongUsage
 
 PARTITION = re.compile(r"([A-Za-z_][\w-]*)=[^/]*")
 MAX_NODES = 100
+# What the node after a sensor in the middle of a DAG may have instead.
+SENSORS = {
+    "TimeDeltaSensor": "delay",
+    "WaitSensor": "delay",
+    "TimeSensor": "time_window",
+    "DateTimeSensor": "time_window",
+    "DayOfWeekSensor": "calendar",
+    "HttpSensor": "probe",
+    "ExternalTaskSensor": "fresh",
+    "S3KeySensor": "dataset_fresh",
+}
 SENSOR_TIMEOUT = 7 * 86_400  # seconds that a sensor waits unless it says otherwise
 # What a task of MWAA Serverless has unless it says otherwise.
 MWAA_DEFAULTS = {"retries": 1, "retry_delay": Span(300), "execution_timeout": Span(3_600)}
@@ -59,8 +70,8 @@ def convert_yaml(text: str, draft: Draft, zone: str | None = None) -> None:
 
 
 def convert_mwaa(text: str, draft: Draft, zone: str | None = None) -> None:
-    """Convert a workflow of Amazon MWAA Serverless. It has defaults of its own, and ignores ``catchup``. Raises as
-    `convert`.
+    """Convert a workflow of Amazon MWAA Serverless. It has defaults of its own, and ignores ``catchup`` and
+    ``dagrun_timeout``. Raises as `convert`.
 
     https://docs.aws.amazon.com/mwaa/latest/mwaa-serverless-userguide/supported-airflow-parameters.html
     """
@@ -68,6 +79,20 @@ def convert_mwaa(text: str, draft: Draft, zone: str | None = None) -> None:
     for dag in dags:
         dag.named.pop("catchup", None)
         dag.named["default_args"] = {**MWAA_DEFAULTS, **dag.defaults}
+        if _is_count(dag.named.get("max_active_runs")):
+            draft.find(
+                f"DAG {dag.id}",
+                "max_active_runs became concurrency",
+                "a further run waits, also one that is begun by hand",
+                "remove concurrency if further runs must not wait",
+            )
+        if isinstance(dag.named.get("dagrun_timeout"), Span):
+            draft.find(
+                f"DAG {dag.id}",
+                "dagrun_timeout became run_timeout",
+                "the documentation of MWAA Serverless does not name it among the parameters that have an effect",
+                "remove run_timeout if a longer run is right",
+            )
     convert_dags(dags, draft, zone)
 
 
@@ -123,7 +148,7 @@ class App:
         self.targets.report_dag(dag)
         self._report_last(dag, made, joins)
         self._report_waits(dag, made, parts)
-        tags, owner, most = dag.named.get("tags"), dag.defaults.get("owner"), dag.named.get("max_active_runs")
+        tags, owner = dag.named.get("tags"), dag.defaults.get("owner")
         body = {
             "description": _text(dag.named.get("description"))[:1000] or dag.about.split("\n")[0][:1000],
             "tags": {tag[:100]: "yes" for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else {},
@@ -133,7 +158,7 @@ class App:
             "trigger": trigger,
             "timeout": self._timeout(dag, parts, trigger),
             "catch_up": self._catch_up(dag, name) if timed else None,
-            "concurrency": {"max": most, "on_unmet": "wait"} if _is_count(most) else None,
+            "concurrency": self._concurrency(dag),
             "run_timeout": self._run_timeout(dag),
             "nodes": nodes,
             "edges": edges,
@@ -170,13 +195,26 @@ class App:
         )
         return "all"
 
+    def _concurrency(self, dag: Dag) -> Document | None:
+        most = dag.named.get("max_active_runs")
+        if _is_count(most):
+            return {"max": most, "on_unmet": "wait"}
+        if most is not None:
+            self.draft.find(
+                f"DAG {dag.id}",
+                "max_active_runs is not carried over",
+                f"expected a whole number from 1 on, got {_shown(most)}",
+                "add to the DAG: concurrency: {max: ..., on_unmet: wait}",
+            )
+        return None
+
     def _run_timeout(self, dag: Dag) -> str | None:
         value = dag.named.get("dagrun_timeout")
         if value is None:
             return None
         if isinstance(value, Span) and 60 <= value.seconds <= 30 * 86_400:
             return span(value.seconds)
-        why = "1m to 30d are allowed" if isinstance(value, Span) else "its value is computed at run time"
+        why = "1m to 30d are allowed" if isinstance(value, Span) else f"expected a duration, got {_shown(value)}"
         self.draft.find(f"DAG {dag.id}", "dagrun_timeout is not carried over", why, "set run_timeout on the DAG")
         return None
 
@@ -268,12 +306,14 @@ class App:
         target = None if task.id in made.held or task.mapped is not None else self.targets.of(task)
         retries, timeout = self.targets.retries(task), self.targets.timeout(task)
         if (sent := delivery(task)) is not None and task.id not in made.held:
-            if self._is_awaited(dag, made, task):
+            if self._is_awaited(dag, made, task) and sent["type"] == "lambda":
+                target = self._awaited_function(task, sent)
+            elif self._is_awaited(dag, made, task):
                 self.draft.find(
                     f"line {task.line}",
                     f"the target of {task.id}, {sent['type']}, is not carried over",
                     "other work waits for its end, and Sluice learns only of its delivery",
-                    "let a Step Functions state machine call it, or let nothing wait for it",
+                    "let a Step Functions state machine or a Lambda function send it, or let nothing wait for it",
                 )
             else:
                 target, retries, timeout = sent, None, None
@@ -363,8 +403,8 @@ class App:
                 f"line {task.line}",
                 f"the {task.kind} {task.id} became the workflow {workflow}, whose target is missing",
                 "a node runs a workflow, and waits for nodes and constraints, not for events",
-                "let the DAG's trigger wait for it, split the DAG there, or remove the node and add fresh or probe to "
-                "the next one",
+                "let the DAG's trigger wait for it, split the DAG there, or remove the node and add "
+                f"{SENSORS.get(task.kind.removesuffix('Async'), 'fresh or probe')} to the next one",
             )
         elif task.id in made.held and task.kind in EMPTY_KINDS:
             self.draft.find(
@@ -384,18 +424,33 @@ class App:
         )
         return bool(task.named.get("outlets")) or watched or bool(made.after(task.id))
 
-    def _delivered(self, task: Task) -> None:
-        """Report what a delivery has instead of the arguments of an operator."""
-        where = f"line {task.line}"
+    def _awaited_function(self, task: Task, sent: Document) -> Document:
+        """The target of a Lambda function for whose end other work waits."""
+        if not sent.get("wait"):
+            self.draft.find(
+                f"line {task.line}",
+                f"the nodes after {task.id} wait for the end of its function",
+                "Airflow waits until Lambda has taken an invocation of the type Event",
+                "remove the edges from this node and wait: true if they must not wait",
+            )
+        if task.named.get("payload"):
+            self._content(task)
+        return {**sent, "wait": True}
+
+    def _content(self, task: Task) -> None:
         self.draft.find(
-            where,
+            f"line {task.line}",
             f"the content that {task.id} sends is not carried over",
             "the node of a DAG sends its run context",
             "let the receiver read the context, or write a schedule with data instead of the node",
         )
+
+    def _delivered(self, task: Task) -> None:
+        """Report what a delivery has instead of the arguments of an operator."""
+        self._content(task)
         if task.named.get("retries") or task.named.get("execution_timeout"):
             self.draft.find(
-                where,
+                f"line {task.line}",
                 f"retries and execution_timeout of {task.id} are not carried over",
                 "Sluice tries a delivery again for as long as the delivery policy of the target says",
                 "set delivery on the target if the default does not fit",
@@ -575,6 +630,11 @@ def _distinct(texts: Iterator[str] | Any, taken: set[str], fallback: str) -> dic
             name, number = f"{base[:58]}-{number}", number + 1
         found.setdefault(text, name)
     return found
+
+
+def _shown(value: Any) -> str:
+    """A value for a report; a part of the code is not known before it runs."""
+    return repr(value) if isinstance(value, str | int | float) else "what is computed at run time"
 
 
 def _is_count(value: Any) -> bool:

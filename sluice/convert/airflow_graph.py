@@ -62,7 +62,7 @@ def is_short_circuit(task: Task) -> bool:
 
 
 def is_sensor(task: Task) -> bool:
-    return task.kind.endswith("Sensor") or task.kind == "@task.sensor"
+    return task.kind.removesuffix("Async").endswith("Sensor") or task.kind == "@task.sensor"
 
 
 def check_order(dag: Dag, source: str) -> None:

@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.core import errors, ids
 from chalicelib.core.backfills.request import Backfill
 from chalicelib.core.definitions import app as app_document
@@ -51,7 +50,7 @@ from sluice.refusals import refusal
 from sluice.testing import explanation, naming, seen
 from sluice.testing.clock import HandClock
 from sluice.testing.engine import Act, Engine, make_ports, next_work, stopwatch
-from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
+from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads, ParsedRows
 from sluice.testing.memory_tables import MemoryTables
 from sluice.testing.seen import ACCOUNT, DagRun, Job, Record, Run, moment
 from sluice.testing.tables import TABLES
@@ -107,7 +106,7 @@ class App(Engine):
             wake_shards=1,
             history_shards=1,
         )
-        dynamo = Dynamo(self._tables, settings, stopwatch(), metrics, self.clock.now)
+        dynamo = ParsedRows(self._tables, settings, stopwatch(), metrics, self.clock.now)
         self.ports = make_ports(
             dynamo, settings, self.clock, self.hints, self.targets, MemoryPayloads(), self.lake, metrics
         )

@@ -1,15 +1,35 @@
-"""The ports other than the tables, in memory: hints, metrics, the control bucket and the lake."""
+"""The ports in memory: rows of the tables, hints, metrics, the control bucket and the lake."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.items import Item
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.ports import StoredObject
+
+R = TypeVar("R")
+
+
+class ParsedRows(Dynamo):
+    """Tables in memory, of which each stored item is parsed once: an item never changes, and a write replaces it."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._parsed: dict[Key, tuple[Item, Any]] = {}
+
+    def row(self, key: Key, kind: type[R], item: Item) -> R:
+        known = self._parsed.get(key)
+        if known is None or known[0] is not item:
+            known = self._parsed[key] = (item, super().row(key, kind, item))
+        row: R = known[1]
+        return row
 
 
 class MemoryHints:

@@ -133,6 +133,39 @@ def test_open_finds_a_run_by_its_id(api: PlayedApi, sluice: Sluice, console: Run
     assert f"/runs/{RUN}#token=" in opened[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "found", "view"),
+    [
+        ("flights.clean -n demo", "apps/flights/schedules/clean", "/schedules/demo.flights.clean"),
+        ("clean -n demo -a flights", "apps/flights/schedules/clean", "/schedules/demo.flights.clean"),
+        ("clean -a demo.flights", "apps/flights/schedules/clean", "/schedules/demo.flights.clean"),
+        ("flights -n demo", "datasets/flights", "/datasets/demo.flights"),
+        ("demo.flights -n demo", "datasets/flights", "/datasets/demo.flights"),
+        ("demo.flights.daily -n other", "apps/flights/dags/daily", "/dags/demo.flights.daily"),
+        ("demo -n other", "", "/namespaces/demo"),
+        ("demo -n demo", "", "/namespaces/demo"),
+    ],
+)
+def test_a_running_console_opens_what_a_short_name_means(
+    api: PlayedApi, sluice: Sluice, console: Running, opened: list[str], words: str, found: str, view: str
+) -> None:
+    """The console that runs was started without a namespace: the page's path names it."""
+    api.play("GET", f"/v1/namespaces/demo/{found}".rstrip("/"), {"name": view.rpartition("/")[2]})
+    result = sluice("open", *words.split(), "--port", str(console.port))
+    assert result.exit_code == 0, result.output
+    assert f"http://127.0.0.1:{console.port}{view}#token=the-token" in opened[0]
+
+
+def test_a_running_console_opens_the_node_of_a_dag(
+    api: PlayedApi, sluice: Sluice, console: Running, opened: list[str]
+) -> None:
+    graph = f"{CLEAN.rpartition('.')[0]}.daily~0a1b2c3d"
+    api.play("GET", f"{SCHEDULES}/daily~", {"name": "demo.flights.daily~", "workflow": graph})
+    api.play("GET", f"{SCHEDULES}/daily~0a1b2c3d~load", {"name": f"{graph}~load"})
+    sluice("open", "daily/load", "-n", "demo", "-a", "flights", "--port", str(console.port))
+    assert f"/schedules/{graph}~load#token=" in opened[0]
+
+
 @pytest.mark.usefixtures("stopped")
 def test_open_starts_a_console_where_none_runs(api: PlayedApi, sluice: Sluice, opened: list[str]) -> None:
     api.play("GET", "/v1/namespaces/demo/datasets/flights", {"name": "flights"})

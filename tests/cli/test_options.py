@@ -121,7 +121,7 @@ COMMANDS: dict[str, Base] = {
     "why run": base(JOB),
     "why schedule": NAMED,
     "top": IN_DEMO,
-    "now": IN_DEMO,
+    "now": base("-n", "demo", workflow="flights.w"),
     "schedules list": base("-n", "demo", state="hold", workflow="flights.w"),
     "audit": base("demo", who="bob", name="demo.x", kind="job"),
     "whoami": base(),

@@ -76,3 +76,16 @@ def test_h3_wrong_usage_is_reported_before_any_request(
     done = sluice("report", "-n", "demo", *arguments)
     assert done.exit_code == 2 and said in done.stderr
     assert api.requests == []
+
+
+def test_h3_a_report_names_dags_and_messages_as_people_do(api: PlayedApi, sluice: Sluice) -> None:
+    """W20: a graph has a digest in its name, and the messages of an app count as the workflow ``demo.flights.~``."""
+    names = ["demo.flights.nightly~0a1b2c3d", "demo.flights.~", "demo.flights.clean"]
+    play(api, *(line(name) for name in names))
+    printed = sluice("report", "-n", "demo").stdout
+    assert "~" not in printed
+    found = [row.split("  ")[0] for row in printed.splitlines()[1:]]
+    assert sorted(found) == ["demo.flights.clean", "demo.flights.nightly", "messages of demo.flights"]
+    of_dag = json.loads(sluice("report", "-a", "demo.flights", "--workflow", "nightly", "--json").stdout)
+    assert [item["workflow"] for item in of_dag["items"]] == names[:1]
+    assert "messages of demo.flights" in sluice("report", "-n", "demo", "--text", "MESSAGES").stdout

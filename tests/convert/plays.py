@@ -102,6 +102,20 @@ PLAYS = (
         ),
     ),
     Play(
+        "sends.dag",
+        "sends",
+        events=("at 2026-03-03T05:30Z",),
+        runs=(
+            Played("the function ends at once", ("build check", "approve", "totals", "by_name queue topic warm")),
+            Played(
+                "what follows the function fails",
+                ("build! check",),
+                upstream_failed="approve by_name queue topic totals warm",
+                failed=True,
+            ),
+        ),
+    ),
+    Play(
         "cleanup.dag",
         "night",
         starts=("2026-03-02T22:00Z", "2026-03-03T22:00Z"),

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from sluice import yaml12
 from sluice.cli import app as sluice
+from tests.convert.conftest import converted
 
 DAG = "from airflow import DAG\n"
 LOOP = f"{DAG}with DAG('d'):\n    a, b, c = [BashOperator(task_id=n, bash_command='x') for n in 'a b c'.split()]\n"
@@ -130,3 +131,48 @@ def test_what_would_steer_a_terminal_is_escaped(sign: str) -> None:
     assert result.exit_code == 0, result.output
     assert sign not in result.output
     assert json.dumps(sign)[1:-1] in json.dumps(yaml12.load(result.stdout))
+
+
+MIDDLE = """
+from airflow import DAG
+from airflow.sensors.time_delta import {kind}
+from airflow.operators.bash import BashOperator
+
+with DAG("night", schedule="0 3 * * *", max_active_runs={most}):
+    BashOperator(task_id="a", bash_command="x") >> {kind}(task_id="wait") >> BashOperator(task_id="b", bash_command="y")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "constraint"),
+    [
+        ("TimeDeltaSensor", "delay"),
+        ("DateTimeSensorAsync", "time_window"),
+        ("HttpSensor", "probe"),
+        ("SqlSensor", "fresh or probe"),
+    ],
+)
+def test_l26_a_sensor_in_the_middle_says_what_to_do(kind: str, constraint: str) -> None:
+    report = converted("airflow", "-", given=MIDDLE.format(kind=kind, most=1)).report
+    assert f"the {kind} wait became the workflow" in report
+    assert f"or remove the node and add {constraint} to the next one" in report
+
+
+@pytest.mark.parametrize("most", ["0", "'2'", "Variable.get('n')"])
+def test_l26_a_number_of_runs_that_is_none_is_reported(most: str) -> None:
+    found = converted("airflow", "-", given=MIDDLE.format(kind="SqlSensor", most=most))
+    assert "max_active_runs is not carried over" in found.report
+    assert "concurrency: {max: ..., on_unmet: wait}" in found.report
+    assert "on_unmet" not in found.document
+
+
+def test_l26_an_event_of_a_function_with_a_node_after_it_is_said() -> None:
+    text = MIDDLE.format(kind="LambdaInvokeFunctionOperator", most=1).replace(
+        'task_id="wait"',
+        'task_id="wait", function_name="arn:aws:lambda:eu-west-1:123456789012:function:f", invocation_type="Event", '
+        'payload="{}"',
+    )
+    found = converted("airflow", "-", given=text)
+    assert "wait: true" in found.document
+    assert "the nodes after wait wait for the end of its function" in found.report
+    assert "the content that wait sends is not carried over" in found.report

@@ -36,7 +36,7 @@ def test_l18_named_schedules_change_and_failures_have_reasons(api: Api) -> None:
     alone = api.refused(409, "POST", f"{APP}/schedules/off/pause", {})
     assert failed["off"] == alone
     assert failed["gone"]["message"] == "no schedule named 'demo.flights.gone'"
-    assert failed["seen~"]["message"] == "schedule seen~ belongs to the DAG seen and cannot be changed alone"
+    assert failed["seen~"]["message"] == "schedule seen belongs to the DAG seen and cannot be changed alone"
     assert bulk(api, "resume", names=["s0", "s1"])["changed"] == ["demo.flights.s0", "demo.flights.s1"]
 
 

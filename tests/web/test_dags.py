@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import ids
 from chalicelib.core.results import Result
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.runs import complete
@@ -89,7 +90,8 @@ def test_w4_dag_schedules_are_shown_and_not_changed_individually(api: Api) -> No
         path = f"{APP}/schedules/{name}"
         for method, where in (("DELETE", path), ("POST", f"{path}/disable"), ("POST", f"{path}/run"), ("PUT", path)):
             error = api.refused(409, method, where, {} if method == "PUT" else None)
-            assert error["message"] == f"schedule {name} belongs to the DAG seen and cannot be changed alone"
+            shown = ids.plain(f".{name}")[1:]
+            assert error["message"] == f"schedule {shown} belongs to the DAG seen and cannot be changed alone"
     assert api.refused(400, "PUT", f"{APP}/workflows/{node}", {"target": EMR})["code"] == "invalid"
     past = {"partitions": {"values": [{"year": 2013, "month": 1, "day": 1}]}, "dry_run": True}
     assert api.post(f"{APP}/schedules/{start}/backfills", past)["total"] == 1

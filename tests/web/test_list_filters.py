@@ -93,6 +93,41 @@ def test_runs_and_jobs_are_filtered_by_one_meaning(api: Api, query: str, runs: s
         assert found(api, f"{NS}/records", query) == jobs
 
 
+def present(api: Api, query: str) -> tuple[set[str], set[str], int]:
+    """The schedules of the jobs of all groups, those that wait for an approval, and how many jobs wait."""
+    view = api.get(f"{NS}/now?{query}")
+    jobs = [job["schedule"] for group in view["waiting"]["groups"] for job in group["jobs"]]
+    asked = [each["schedule"] for each in view["approvals"]["schedules"]]
+    return ({name.partition(".")[2] for name in jobs}, {name.partition(".")[2] for name in asked},
+            view["waiting"]["count"])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "jobs"),
+    [
+        ("", JOBS),
+        ("app=flights", {"flights.ask", "flights.late"}),
+        ("app=nothing", set()),
+        ("workflow=flights.notify", {"flights.ask"}),
+        ("target=worker", {"flights.late"}),
+        ("tag=team%3Da", {"flights.ask"}),
+        ("tag=tier", {"other.ask"}),
+        ("q=OTHER.", {"other.ask"}),
+        ("late=true", {"flights.late"}),
+        ("late=true&tag=team%3Da", set()),
+    ],
+)
+def test_the_present_is_filtered_like_the_lists(api: Api, query: str, jobs: set[str]) -> None:
+    assert present(api, query) == (jobs, jobs, len(jobs))
+    overdue = api.get(f"{NS}/now?{query}")["overdue"]["count"]
+    assert overdue == 0, "what waits for an approval is not overdue"
+
+
+def test_the_present_of_an_unknown_filter_is_refused(api: Api) -> None:
+    assert "workflow" in api.refused(400, "GET", f"{NS}/now?workflow=notify")["field"]
+    assert api.refused(400, "GET", f"{NS}/now?state=RUNNING")["field"] == "state"
+
+
 def test_state_and_kind_are_those_of_each_list(api: Api) -> None:
     assert found(api, f"{NS}/runs", "state=SUCCEEDED") == {"flights.send", "other.tell"}
     assert found(api, f"{NS}/jobs", "state=PENDING_TRIGGER") == set()

@@ -125,7 +125,11 @@ class Dynamo:
         """One row, by a strongly consistent read; None if it does not exist."""
         request = {"TableName": self._names[key.table], "Key": _key(key)}
         found = self._ask(self._client.get_item, **request, ConsistentRead=True).get("Item")
-        return items.from_item(kind, found) if found else None
+        return self.row(key, kind, found) if found else None
+
+    def row(self, key: Key, kind: type[R], item: Item) -> R:
+        """The row of an item that was read."""
+        return items.from_item(kind, item)
 
     def get_many(
         self, wanted: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None = None, strong: bool = True

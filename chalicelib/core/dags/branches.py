@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chalicelib.core.dags.join import Outcome
+from chalicelib.core.definitions.each import there
 from chalicelib.core.results import Result
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.patterns import Flattened, Matcher
@@ -36,11 +37,14 @@ def lacks(node: str, pattern: Mapping[str, Any], result: Result) -> Why:
     if result.refused:
         return Why.of(MISSING, f"{needs}, but it was refused: {result.refused}")
     if result.value is None:
-        return Why.of(MISSING, f"{needs}, but {node} gave none")
+        return Why.of(MISSING, f"{needs}, but {node} gave none; let its program hand one on")
     if not isinstance(result.value, Mapping):
-        return Why.of(MISSING, f"{needs}, but it has no fields: {_shown(result.value)}")
+        return Why.of(MISSING, f"{needs}, but it has no fields: {_shown(result.value)}; hand on an object")
     asked = {key: part for key, part in result.value.items() if key in _fields(pattern)}
     absent = ", ".join(key for key in _fields(pattern) if key not in result.value)
+    if absent and not asked:
+        mend = f"hand on {absent}, or correct the pattern"
+        return Why.of(NOT_CHOSEN, f"{needs}, got no {absent}: there is {there(result.value)}; {mend}")
     return Why.of(NOT_CHOSEN, f"{needs}, got {_shown(asked)}{f', without {absent}' if absent else ''}")
 
 

@@ -40,17 +40,26 @@ class Each(Document):
         found: Any = result.value
         for name in self.path.split(".") if self.path is not None else ():
             if not isinstance(found, Mapping) or name not in found:
-                has = f"an object with {', '.join(sorted(found))}" if isinstance(found, Mapping) else _shown(found)
-                return f"expected a list in {self.place}, got no {name}: there is {has}; correct the path"
+                return f"expected a list in {self.place}, got no {name}: there is {there(found)}; correct the path"
             found = found[name]
         if not isinstance(found, list | tuple):
-            return f"expected a list in {self.place}, got {_shown(found)}"
+            return f"expected a list in {self.place}, got {_shown(found)}; hand on a list"
         if len(found) > self.max:
             more = "hand on fewer, such as one for each group of files" if self.max == MAX_ELEMENTS else "raise max"
             return f"expected at most {self.max:,} elements in {self.place}, got {len(found):,}; {more}"
         return list(found)
 
 
+def there(found: Any) -> str:
+    """What is in place of a field that was asked for: ``an object with kind``, or the value itself."""
+    if not isinstance(found, Mapping):
+        return _shown(found)
+    return f"an object with {_short(', '.join(sorted(found)))}" if found else "an empty object"
+
+
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    return _short(json.dumps(value, ensure_ascii=False))
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."

@@ -146,7 +146,7 @@ def act(
 def _check_owner(name: str) -> None:
     """Raise ``conflict`` for a schedule that a DAG owns: only the DAG changes it (W4)."""
     if ids.is_of_dag(name):
-        raise errors.owned_by_dag(name.rpartition(".")[2], ids.dag_of(name).rpartition(".")[2])
+        raise errors.owned_by_dag(ids.plain(name).rpartition(".")[2], ids.dag_of(name).rpartition(".")[2])
 
 
 class _WouldWrite(Exception):

@@ -99,6 +99,20 @@ class Chooser:
         self._learn(asks)
         return [row for row, facts in found if self._fits_definition(row, facts, now)]
 
+    def schedules(self, names: Sequence[str]) -> set[str]:
+        """Those of these schedules that are of the app, workflow, target and tag, and whose name has the text. None of
+        them is late: only work is."""
+        wanted = self._wanted
+        if wanted.late:
+            return set()
+        self._learn(names)
+        return {name for name in names if self.is_of(name) and self._is_chosen(name) and (wanted.text or "") in name}
+
+    def is_of(self, name: str | None) -> bool:
+        """Whether a schedule or an app is of the wanted app; so is what holds for all apps, which has no name."""
+        app = self._wanted.app
+        return app is None or name is None or f"{name}.".startswith(f"{app}.")
+
     def _fits(self, facts: Facts) -> bool:
         """Whether the row itself meets what it says."""
         wanted = self._wanted
@@ -127,15 +141,20 @@ class Chooser:
 
     def _fits_definition(self, row: Row, facts: Facts, now: Instant) -> bool:
         """Whether a row meets what only the definition of its schedule says. One without a definition does not."""
-        defined, wanted = self._known[facts.schedule], self._wanted
+        if self._wanted.late and facts.late is None and not _is_late_job(row, self._known[facts.schedule], now):
+            return False
+        return self._is_chosen(facts.schedule, facts.workflow, facts.target)
+
+    def _is_chosen(self, schedule: str, workflow: str | None = None, target: str | None = None) -> bool:
+        """Whether the definition of a schedule has the tag, and runs the workflow and the target, if its row names no
+        others."""
+        defined, wanted = self._known[schedule], self._wanted
         if wanted.tag is not None:
             key, value = wanted.tag
             if key not in defined.tags or value not in (None, defined.tags[key]):
                 return False
-        if wanted.late and facts.late is None and not _is_late_job(row, defined, now):
-            return False
-        workflow = facts.workflow or (defined.schedule.workflow if defined.schedule is not None else None)
-        target = facts.target or (defined.workflow.target.type if defined.workflow is not None else None)
+        workflow = workflow or (defined.schedule.workflow if defined.schedule is not None else None)
+        target = target or (defined.workflow.target.type if defined.workflow is not None else None)
         return wanted.workflow in (None, workflow) and wanted.target in (None, target)
 
     def _learn(self, names: Iterable[str]) -> None:

@@ -26,6 +26,7 @@ from chalicelib.flow.facts import Parsed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.schedules.stops import StopView, of_namespace, view_of
 from chalicelib.flow.views import lists
+from chalicelib.flow.views.chosen import Chooser
 from chalicelib.flow.views.queues import HoldView, JobView, place_view, waiting_view
 from chalicelib.ports import Ports, Soonest
 
@@ -33,6 +34,7 @@ MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
 MAX_SHOWN = 20  # runs, paused schedules, and schedules with overdue work or approvals
 MAX_JOBS = 5  # of each group
 MAX_QUEUED = 1_000  # rows of the queue of a policy, whose events are counted
+MAX_CHOSEN = 200  # the first jobs of a queue, of which a request with a filter chooses
 MAX_GROUPS = 100  # the largest ones
 BY = "sluice"  # who paused a schedule whose runs failed in a row
 
@@ -168,20 +170,24 @@ class Group:
 Groups = dict[tuple[str, str, str], Group]  # by the kind, name and words of what holds their jobs
 
 
-def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
-    """The present of a namespace. It reads at most ``most`` jobs and as many runs, however many there are; then
-    ``at_least`` is true. All reads are eventually consistent, as the indexes are that name the rows."""
+def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS, only: Chooser | None = None) -> NowView:
+    """The present of a namespace, or the part of it that ``only`` chooses. It reads at most ``most`` jobs and as many
+    runs, however many there are; then ``at_least`` is true. All reads are eventually consistent, as the indexes are
+    that name the rows."""
     now = ports.clock.now()
     keys = most if most < MAX_ROWS else lists.MAX_KEYS
     waking = ports.wakes.soonest("jobs", 0, lists.EVER, keys)
     jobs, more_jobs = _jobs(ports, namespace, waking, now, most)
+    jobs = jobs if only is None else only.kept(jobs)
     known, parsed = _definitions(ports, jobs)
     groups = _groups(known, parsed, jobs, now)
-    more = _queues(ports, namespace, waking, groups)
+    more = _queues(ports, namespace, waking, groups, only)
     runs, more_runs = lists.active_runs(ports, namespace, most, keys, strong=False)
+    runs = runs if only is None else only.kept(runs)
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
     late = [*_late_jobs(known, parsed, jobs, now), *_late_runs(runs, now)]
     asked = _asked(ordered)
+    stopped = map(view_of, of_namespace(ports, namespace))
     return {
         "at": iso(now),
         "at_least": more_jobs or more_runs or more,
@@ -198,8 +204,8 @@ def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> NowView:
             "runs": [shown(RunInShortView, run) for run in sorted(runs, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
         },
         "overdue": _overdue([one for one in late if one.id not in asked], groups, more_jobs or more_runs),
-        "paused": _paused(ports, namespace),
-        "stopped": [view_of(stop) for stop in of_namespace(ports, namespace)],
+        "paused": _paused(ports, namespace, only),
+        "stopped": [stop for stop in stopped if only is None or only.is_of(stop["app"])],
     }
 
 
@@ -247,14 +253,17 @@ def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> 
     return groups
 
 
-def _queues(ports: Ports, namespace: str, waking: Soonest, groups: Groups) -> bool:
+def _queues(ports: Ports, namespace: str, waking: Soonest, groups: Groups, only: Chooser | None) -> bool:
     """Give each limit at which jobs of a namespace queue a group with the first jobs of its queue. Its count is that of
     the limit. Returns whether limits, or jobs at the limits of all namespaces, were left out."""
     limit_names, more = lists.limits_among(waking, namespace)
     counted: dict[str, int] = {}  # a queue in parts has a row for each
     for state in ports.jobs.limit_states(limit_names):
         if state.waiters:
-            more |= _add_queue(ports, namespace, state, groups, counted)
+            if only is None:
+                more |= _add_queue(ports, namespace, state, groups, counted)
+            else:
+                more |= _add_chosen(ports, namespace, state, groups, only)
     return more
 
 
@@ -274,6 +283,21 @@ def _add_queue(ports: Ports, namespace: str, state: LimitState, groups: Groups, 
     counted[name] = counted.get(name, 0) + queues.waiting(ports, state, MAX_QUEUED)
     group.count = counted[name] if own else max(group.count, sum(job.waiting for job in jobs))
     return not own and state.waiters > group.count
+
+
+def _add_chosen(ports: Ports, namespace: str, state: LimitState, groups: Groups, only: Chooser) -> bool:
+    """Add the chosen ones among the first jobs of a queue to the group of its limit. Returns whether jobs were left
+    unread."""
+    head = ports.jobs.queue(state.limit_name, MAX_CHOSEN, None).items
+    jobs = only.kept([job for job in lists.of_waiters(ports, head) if lists.is_shown(job.schedule, namespace)])
+    name, of = names.whole(state.limit_name), names.describe(state.limit_name)
+    group = groups.get(("limit", name, of), Group(Hold("limit", name, of)))
+    known = {job.job_id for job in group.jobs}
+    group.jobs += [job for job in jobs if job.job_id not in known]
+    group.count = sum(job.waiting for job in group.jobs)
+    if group.jobs:
+        groups["limit", name, of] = group
+    return state.waiters > len(head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,11 +376,14 @@ def _clock(group: Group, job: Job) -> Instant | None:
     return None if None in found else max(at for at in found if at is not None)
 
 
-def _paused(ports: Ports, namespace: str) -> PausedNowView:
+def _paused(ports: Ports, namespace: str, only: Chooser | None) -> PausedNowView:
     """The schedules that Sluice has paused because their runs failed in a row."""
     page = ports.wakes.listed("paused", namespace, MAX_ROWS, None)
     _, found = many.states(ports, [ref.parts[0] for ref in page.items], strong=False)
     paused = [state for state in found if state.mode == "hold" and state.by == BY]
+    if only is not None:
+        wanted = only.schedules([state.schedule for state in paused])
+        paused = [state for state in paused if state.schedule in wanted]
     paused.sort(key=lambda state: state.mode_at)
     views = [
         shown(PausedScheduleView, state, state=state.mode, since=iso(state.mode_at)) for state in paused[:MAX_SHOWN]

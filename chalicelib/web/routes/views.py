@@ -22,6 +22,7 @@ from chalicelib.flow.schedules.stops import of_app
 from chalicelib.flow.views import graph as graphs
 from chalicelib.flow.views import matrix, periods, spans
 from chalicelib.flow.views.ahead import MAX_FIRES, between
+from chalicelib.flow.views.chosen import Chooser, Chosen
 from chalicelib.flow.views.defined_limits import all_of_namespace
 from chalicelib.flow.views.limits import named, of_namespace
 from chalicelib.flow.views.lineage import lineage
@@ -29,7 +30,7 @@ from chalicelib.flow.views.present import MAX_ROWS, now_of
 from chalicelib.flow.views.schedule_list import MAX_LIMIT, Wanted, glance, rows_of
 from chalicelib.flow.views.views import schedule_view
 from chalicelib.ports import Page
-from chalicelib.web import unseen
+from chalicelib.web import filters, unseen
 from chalicelib.web.access import sees
 from chalicelib.web.bodies import Glance
 from chalicelib.web.filters import tag_of, workflow_of
@@ -88,10 +89,12 @@ def glance_schedules(request: Request, ns: str) -> Json:
 
 def show_now(request: Request, ns: str) -> Json:
     """Show what waits by what holds it, what runs, what is overdue, and which schedules failures have paused. At most
-    ``rows`` jobs and as many runs are read; if there are more, ``at_least`` is true."""
+    ``rows`` jobs and as many runs are read; if there are more, ``at_least`` is true. With a filter, counts are of what
+    it keeps, of the first 200 jobs of a queue."""
     most = number(request, "rows", MAX_ROWS, MAX_ROWS)
     require(ports(), "namespace", ns)
-    return now_of(ports(), ns, most)
+    wanted = filters.of(request, ns)
+    return now_of(ports(), ns, most, None if wanted == Chosen() else Chooser(ports(), wanted, sees(request)))
 
 
 def list_fires(request: Request, ns: str) -> Json:

@@ -174,7 +174,10 @@ def test_w18_a_pattern_that_nothing_meets_skips_all(world: World) -> None:
     begin(world)
     ends(world, "scan", result={"kind": "none"})
     assert state(world) == {"scan": "SUCCEEDED", "full": "SKIPPED", "delta": "SKIPPED"}
-    assert why(world, "full") == "needs a result of scan where mode is 'full', got {}, without mode"
+    assert why(world, "full") == (
+        "needs a result of scan where mode is 'full', got no mode: there is an object with kind; "
+        "hand on mode, or correct the pattern"
+    )
     assert views(world)[0]["state"] == "SUCCEEDED"
 
 
