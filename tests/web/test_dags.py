@@ -124,6 +124,23 @@ def test_w4_a_bad_dag_is_refused_and_nothing_is_stored(api: Api, body: Any, fiel
     assert api.everything() == before
 
 
+@pytest.mark.parametrize("limits", [{}, {"concurrency": {"max": 5, "on_unmet": "wait"}}])
+def test_w20_a_dag_run_is_cancelled_with_its_clean_up(api: Api, limits: Any) -> None:
+    name = "limited" if limits else "plain"
+    nodes = {"a": {"workflow": "clean"}, "b": {"workflow": "join", "when": "all_done"}}
+    api.put(f"{ALL}/{name}", {**CHAIN, "nodes": nodes, **limits})
+    begun = api.post(f"{ALL}/{name}/run")["run_id"]
+    api.work()
+    for _ in range(2):
+        assert api.answer(api.send("POST", f"/v1/runs/{begun}/cancel"), 202)["run_id"] == begun
+        api.work()
+    view = api.get(f"{ALL}/{name}/runs/{begun}")
+    assert (view["nodes"]["b"]["state"], view["nodes"]["b"]["run_id"]) == ("ABORTED", None)
+    ends(api, view, "a", "CANCELLED")
+    assert api.get(f"{ALL}/{name}/runs/{begun}")["state"] == "FAILED"
+    api.delete(f"{ALL}/{name}")
+
+
 def test_w18_a_dag_with_lists_is_stored_with_single_edges(api: Api) -> None:
     nodes = {name: {"workflow": "clean" if name == "a" else "join"} for name in "abc"}
     short = {**CHAIN, "nodes": nodes, "edges": [{"from": "a", "to": ["b", "c"], "if": {"go": [True]}}]}
