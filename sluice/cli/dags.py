@@ -153,7 +153,7 @@ def elements(
         render.machine(answer)
         return
     if not answer["items"]:
-        render.note("no elements yet, or an empty list")
+        render.note(_why_none(client.get(f"{path}/runs/{segment(wanted)}"), node))
         return
     now = frame.now()
     rows: list[tuple[render.Cell, ...]] = [
@@ -345,6 +345,14 @@ def _why(status: Document) -> str:
     """Why a node is in its state; of one with elements under way, how many run and wait."""
     counts, why = status.get("elements") or {}, str(status["why"])
     return f"{why}, {counts['running']:,} running, {counts['waiting']:,} waiting" if "running" in counts else why
+
+
+def _why_none(view: Document, node: str) -> str:
+    """Why a node of a DAG run has no elements: its list is empty, or it has not read it."""
+    status = view["nodes"][node]
+    if status["state"] == "SUCCEEDED":
+        return f"{node} has no elements: its list is empty"
+    return f"{node} has no elements: it is {status['state']}: {status['why']}"
 
 
 def _chosen(given: str, option: str) -> Document:

@@ -182,6 +182,20 @@ def test_l19_an_occurrence_of_a_dag_is_skipped_by_its_name(api: PlayedApi, sluic
     assert sent.body == {"at": "2026-11-22T05:00:00Z"}
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("SKIPPED", "load has no elements: it is SKIPPED: needs a result of scan"),
+        ("SUCCEEDED", "load has no elements: its list is empty"),
+    ],
+)
+def test_w19_a_node_without_elements_says_why(api: PlayedApi, sluice: Sluice, state: str, said: str) -> None:
+    node = recorded_dags.dag_run()["nodes"]["clean"] | {"state": state, "why": "needs a result of scan"}
+    api.play("GET", f"{ONE}/runs/{RUN}/nodes/load/elements", listed())
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded_dags.dag_run(nodes={"load": node})))
+    assert sluice("dags", "elements", NAME, RUN, "load").stderr.strip() == said
+
+
 def test_w20_cancel_names_the_active_nodes(api: PlayedApi, sluice: Sluice) -> None:
     nodes = recorded_dags.dag_run()["nodes"]
     active = recorded_dags.dag_run("RUNNING", nodes=nodes | {"join": nodes["join"] | {"state": "RUNNING"}})

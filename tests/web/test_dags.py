@@ -205,6 +205,21 @@ def test_w19_a_rerun_of_elements_says_which(api: Api, body: Any, message: str) -
     assert (error["field"], error["message"]) == ("elements", message)
 
 
+@pytest.mark.parametrize(
+    ("field", "given", "hint"),
+    [
+        ("from", "b[failed]", 'send {"from": "b", "elements": "failed"}'),
+        ("only", "b[3,17]", 'send {"only": "b", "elements": [3, 17]}'),
+        ("from", "b[x]", "lower-case letters, digits"),
+    ],
+)
+def test_w19_elements_have_a_field_of_their_own(api: Api, field: str, given: str, hint: str) -> None:
+    api.put(f"{ALL}/again", CHAIN)
+    run = api.post(f"{ALL}/again/run")["run_id"]
+    error = api.refused(400, "POST", f"{ALL}/again/runs/{run}/rerun", {field: given})
+    assert (error["field"], error["hint"][: len(hint)]) == (field, hint)
+
+
 @pytest.mark.parametrize("body", [{}, {"from": "a", "all": True}, {"from": "a", "only": "b"}, {"form": "a"}])
 def test_w4_an_invalid_rerun_request_is_refused(api: Api, body: Any) -> None:
     api.put(f"{ALL}/again", CHAIN)

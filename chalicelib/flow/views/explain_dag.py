@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from chalicelib.core.dags import branches
 from chalicelib.core.dags.status import UNDER_WAY
@@ -14,7 +14,7 @@ from chalicelib.core.views import At, Sentence, View
 from chalicelib.core.why import Mention, Why, joined, mention, plain
 from chalicelib.flow.dags import runs
 from chalicelib.flow.dags.actions import existing
-from chalicelib.flow.dags.runs import RunOfDagView, StateOfNodeView
+from chalicelib.flow.dags.runs import RunOfDagView
 from chalicelib.flow.views import explain, last_failures, refs
 from chalicelib.flow.views.last_failures import LastFailureView
 from chalicelib.flow.views.refs import Refs
@@ -43,11 +43,11 @@ def why_dag(ports: Ports, name: str) -> WhyDagView:
     failed = last_failures.of_dag(ports, newest, bool(Dag.model_validate(row.document).by))
     start = explain.why_schedule(ports, dag_start(name))
     active = next((run for run in newest if run["state"] == "RUNNING"), None)
-    going = islice(_going(active), SAID) if active is not None else ()
+    going = _going(active)[:SAID] if active is not None else []
     view = WhyDagView(
         dag=name,
         state=start["state"],
-        why=joined([*last_failures.said(failed), *going, *islice(_left_out(newest), SAID), start["why"]]),
+        why=joined([*last_failures.said(failed), *_said([*going, *_left_out(newest)[:SAID]]), start["why"]]),
         next_fire=start["next_fire"],
         failures=failed,
         refs=refs.NONE,
@@ -56,20 +56,24 @@ def why_dag(ports: Ports, name: str) -> WhyDagView:
     return view
 
 
-def _going(run: RunOfDagView) -> Iterator[Why]:
-    """What the nodes of an active run do, those that have begun first."""
-    active = [(node, state) for node, state in run["nodes"].items() if state["state"] in UNDER_WAY]
-    for node, state in sorted(active, key=lambda item: item[1]["state"] == "PENDING"):
-        yield _is_now(run, node, state)
+def _going(run: RunOfDagView) -> list[tuple[RunOfDagView, str]]:
+    """The nodes of an active run, those that have begun first."""
+    active = [node for node, state in run["nodes"].items() if state["state"] in UNDER_WAY]
+    return [(run, node) for node in sorted(active, key=lambda node: run["nodes"][node]["state"] == "PENDING")]
 
 
-def _left_out(newest: Sequence[RunOfDagView]) -> Iterator[Why]:
+def _left_out(newest: Sequence[RunOfDagView]) -> list[tuple[RunOfDagView, str]]:
     """The nodes of the newest run that did not run because of a result (W18)."""
-    for run in newest[:1]:
-        for node, state in run["nodes"].items():
-            if state["code"] in branches.CODES:
-                yield _is_now(run, node, state)
+    return [
+        (run, node) for run in newest[:1] for node, state in run["nodes"].items() if state["code"] in branches.CODES
+    ]
 
 
-def _is_now(run: RunOfDagView, node: str, state: StateOfNodeView) -> Why:
-    return plain("run ", mention("run", run["run_id"]), f", node {node} is {state['state'].lower()}: ", state["why"])
+def _said(nodes: Sequence[tuple[RunOfDagView, str]]) -> Iterator[Why]:
+    """What becomes of these nodes. Each run is named once, before the first of its nodes."""
+    known = None
+    for run, node in nodes:
+        state = run["nodes"][node]
+        of_run = () if run["run_id"] == known else ("run ", mention("run", run["run_id"]), ", ")
+        yield plain(*of_run, f"node {node} is {state['state'].lower()}: ", state["why"])
+        known = run["run_id"]
