@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from chalicelib.core import ids
 from chalicelib.core.dags import branches
 from chalicelib.core.dags.status import UNDER_WAY
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.ids import dag_start
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import Mode
 from chalicelib.core.views import At, Sentence, View
 from chalicelib.core.why import Mention, Why, joined, mention, plain
+from chalicelib.flow import lookup
 from chalicelib.flow.dags import runs
 from chalicelib.flow.dags.actions import existing
 from chalicelib.flow.dags.runs import RunOfDagView
-from chalicelib.flow.views import explain, last_failures, refs
+from chalicelib.flow.views import explain, last_failures, refs, stopped
 from chalicelib.flow.views.last_failures import LastFailureView
 from chalicelib.flow.views.refs import Refs
 from chalicelib.ports import Ports
@@ -47,7 +50,14 @@ def why_dag(ports: Ports, name: str) -> WhyDagView:
     view = WhyDagView(
         dag=name,
         state=start["state"],
-        why=joined([*last_failures.said(failed), *_said([*going, *_left_out(newest)[:SAID]]), start["why"]]),
+        why=joined(
+            [
+                *last_failures.said(failed),
+                *_said([*going, *_left_out(newest)[:SAID]]),
+                *_stopped(ports, name, going),
+                start["why"],
+            ]
+        ),
         next_fire=start["next_fire"],
         failures=failed,
         refs=refs.NONE,
@@ -60,6 +70,17 @@ def _going(run: RunOfDagView) -> list[tuple[RunOfDagView, str]]:
     """The nodes of an active run, those that have begun first."""
     active = [node for node, state in run["nodes"].items() if state["state"] in UNDER_WAY]
     return [(run, node) for node in sorted(active, key=lambda node: run["nodes"][node]["state"] == "PENDING")]
+
+
+def _stopped(ports: Ports, name: str, going: Sequence[tuple[RunOfDagView, str]]) -> list[Why]:
+    """What waiting nodes need and a stop elsewhere holds, such as by a ``fresh`` constraint."""
+    found: dict[Why, None] = {}
+    for run, node in going:
+        schedule = ids.dag_node(f"{name}{ids.DAG}{run['graph']}", node)
+        definition = lookup.definition_of(ports, ports.rows.get(ScheduleState, schedule))
+        if run["nodes"][node]["state"] == "WAITING" and definition is not None:
+            found |= dict.fromkeys(stopped.upstreams(ports, schedule, definition))
+    return list(found)
 
 
 def _left_out(newest: Sequence[RunOfDagView]) -> list[tuple[RunOfDagView, str]]:
