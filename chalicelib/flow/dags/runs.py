@@ -235,9 +235,9 @@ def advance(ports: Ports, run_id: str) -> None:
     """Begin the last re-run of a DAG run if that is still to be done, and start the nodes whose join rules are met.
     Idempotent: each event is applied once."""
     row, attempts = ports.rows.get(DagRun, run_id), ports.runs.attempts(run_id)
-    if row is None or row.wake_at is None or not attempts:
+    if row is None or row.wake_at is None or (not attempts and joins.start_waits(ports, run_id)):
         return
-    if row.reruns:
+    if row.reruns and attempts:
         _begin_rerun(ports, attempts[-1], row)
     complete.end_dag_run(ports, joins.settle(ports, run_id))
     # A conflict means that another invocation has begun the re-run, or that another node has ended.
