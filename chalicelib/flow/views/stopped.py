@@ -38,7 +38,7 @@ def upstreams(ports: Ports, name: str, schedule: Schedule) -> list[Why]:
     found: dict[str, Why] = {}
     for what, schedules in _awaited(name, schedule):
         namespace = what.name.partition(".")[0]
-        use = ForeignUse("follow" if what.kind == "workflow" else "datasets", what.name, name.partition(".")[0])
+        use = ForeignUse("datasets" if what.kind == "dataset" else "follow", what.name, name.partition(".")[0])
         if namespace != use.by and grants.used_of(ports, [use]).missing:
             continue
         if namespace not in stops:
@@ -55,9 +55,9 @@ def _awaited(name: str, schedule: Schedule) -> Iterator[Awaited]:
         of_dag = upstream.schedule is not None and ids.is_of_dag(upstream.schedule)
         if not of_dag or ids.dag_of(str(upstream.schedule)) != dag:
             only = (upstream.schedule,) if upstream.schedule is not None else ()
-            yield mention("workflow", upstream.workflow), only
+            yield mention("other", upstream.workflow), only
     for workflow in schedule.fresh_upstreams:
-        yield mention("workflow", workflow), ()
+        yield mention("other", workflow), ()
     for dataset in dict.fromkeys((*datasets_of(schedule), *schedule.constraint_datasets)):
         yield mention("dataset", dataset), ()
 
@@ -76,7 +76,7 @@ def _covering(ports: Ports, what: Mention, schedules: tuple[str, ...], stops: tu
 
 def _makers(ports: Ports, what: Mention) -> Iterator[str]:
     """The schedules of the newest runs of a workflow, or of the run that registered the newest partition."""
-    if what.kind == "workflow":
+    if what.kind != "dataset":
         runs = ports.runs.runs("workflow", what.name, READ, None).items
         yield from dict.fromkeys(run.schedule for run in runs)
         return
