@@ -349,8 +349,8 @@ def _why(status: Document) -> str:
 
 def _why_none(view: Document, node: str) -> str:
     """Why a node of a DAG run has no elements: its list is empty, or it has not read it."""
-    status = view["nodes"][node]
-    if status["state"] == "SUCCEEDED":
+    status = view["nodes"].get(node)
+    if status is None or status["state"] == "SUCCEEDED":
         return f"{node} has no elements: its list is empty"
     return f"{node} has no elements: it is {status['state']}: {status['why']}"
 
