@@ -78,6 +78,7 @@ CODES: Mapping[str, str] = {
     "event_not_counted": "the event does not count for the schedule",
     "refused": "a user refused it",
     "cancelled": "a user cancelled it",
+    "dag_cancelled": "a user cancelled the run of its DAG",
     "round_repeated": "a node of a DAG runs again",
     "not_chosen": "the result of a node before it does not match the pattern of their edge",
     "result_missing": "a pattern asks for the result of a node that gave none, or one without fields",

@@ -6,9 +6,10 @@ The last group holds the bodies that pull workers send (W5).
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from chalicelib.core import results
 from chalicelib.core.access.allowed import Allowed
@@ -202,6 +203,19 @@ class Rerun(Document):
     only: Name | None = None
     all: bool = False
     elements: Literal["failed"] | tuple[Annotated[int, Field(ge=0, lt=MAX_ELEMENTS)], ...] | None = None
+
+    @field_validator("from_", "only", mode="before")
+    @classmethod
+    def _names_no_element(cls, given: object, info: ValidationInfo) -> object:
+        """``load[3,17]`` is how the command line names elements. Here they have a field of their own."""
+        found = re.fullmatch(r"([^\[\]]+)\[(failed|\d+(?:,\d+)*)\]", given) if isinstance(given, str) else None
+        if found is None:
+            return given
+        node, which = found.groups()
+        field = "from" if info.field_name == "from_" else "only"
+        own = which if which == "failed" else [int(index) for index in which.split(",")]
+        hint = f"send {json.dumps({field: node, 'elements': own})}"
+        raise invalid("", "the name of a node, with its elements in a field of their own", given, hint)
 
     @model_validator(mode="after")
     def _says_which(self) -> Rerun:

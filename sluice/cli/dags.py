@@ -13,7 +13,7 @@ from sluice import checks, names, render, states, wording
 from sluice.cli import filters, frame, occurrences, schedules, search, tables, why
 from sluice.cli.get import list_kind
 from sluice.client import Client, Document, segment
-from sluice.errors import ApiRefused, WrongUsage
+from sluice.errors import WrongUsage
 from sluice.names import DAG
 
 app = typer.Typer(no_args_is_help=True, help="List DAGs, show their runs, run, pause and cancel them, run parts again.")
@@ -153,7 +153,7 @@ def elements(
         render.machine(answer)
         return
     if not answer["items"]:
-        render.note("no elements yet, or an empty list")
+        render.note(_why_none(client.get(f"{path}/runs/{segment(wanted)}"), node))
         return
     now = frame.now()
     rows: list[tuple[render.Cell, ...]] = [
@@ -220,33 +220,18 @@ def cancel(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Cancel the active runs and the waiting jobs of a DAG run.
+    """Cancel a DAG run: its active nodes end, and no other node starts.
 
-    A node whose join rule these ends meet, such as all_done, still runs. A run that waits to begin never begins.
+    Not even one with the join rule all_done starts. A run that waits to begin never begins.
     """
     client = frame.connect()
     view = client.get(f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}")
-    cancelled, refused = [], False
-    waits = view["state"] == "WAITING"
-    parts = {"the start": {"state": "WAITING", "run_id": run_id}} if waits else view["nodes"]
-    for node, status in parts.items():
-        of = {"WAITING": "jobs", "RETRYING": "jobs", "STARTING": "runs", "RUNNING": "runs"}.get(status["state"])
-        if of is None or not status["run_id"]:
-            continue
-        try:
-            client.post(f"/v1/{of}/{segment(status['run_id'])}/cancel", repeatable=True)
-        except ApiRefused as refusal:
-            frame.print_error(refusal)
-            refused = True
-        else:
-            cancelled.append(node)
+    of, ends = ("jobs", ["the start"]) if view["state"] == "WAITING" else ("runs", _active(view))
+    client.post(f"/v1/{of}/{segment(run_id)}/cancel", repeatable=True)
     if as_json:
-        render.machine({"dag": view["dag"], "run_id": run_id, "cancelled": cancelled})
+        render.machine({"dag": view["dag"], "run_id": run_id, "cancelled": ends})
     else:
-        nothing = f"no node of it is active: it is {view['state']}"
-        render.note(f"cancelled: {', '.join(cancelled)}" if cancelled else nothing)
-    if refused or not cancelled:
-        raise typer.Exit(1)
+        render.note(f"cancelled: {', '.join(ends)}" if ends else "it was cancelled before")
 
 
 @app.command("why")
@@ -290,6 +275,15 @@ def _switch(
         render.machine(answer)
     else:
         render.note(f"{answer['name']} is {answer['state']}")
+
+
+def _active(view: Document) -> list[str]:
+    """The nodes of a DAG run that have a job or a run that has not ended."""
+    return [
+        node
+        for node, status in view["nodes"].items()
+        if status["state"] in ("WAITING", "STARTING", "RUNNING", "RETRYING")
+    ]
 
 
 def _path(name: str, namespace: str | None, app_name: str | None) -> str:
@@ -351,6 +345,14 @@ def _why(status: Document) -> str:
     """Why a node is in its state; of one with elements under way, how many run and wait."""
     counts, why = status.get("elements") or {}, str(status["why"])
     return f"{why}, {counts['running']:,} running, {counts['waiting']:,} waiting" if "running" in counts else why
+
+
+def _why_none(view: Document, node: str) -> str:
+    """Why a node of a DAG run has no elements: its list is empty, or it has not read it."""
+    status = view["nodes"].get(node)
+    if status is None or status["state"] == "SUCCEEDED":
+        return f"{node} has no elements: its list is empty"
+    return f"{node} has no elements: it is {status['state']}: {status['why']}"
 
 
 def _chosen(given: str, option: str) -> Document:

@@ -264,10 +264,14 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, the same
 
 @app.command()
 def cancel(run_id: Id, as_json: frame.Json = False) -> None:
-    """Cancel an active run; Sluice asks its target until the run has ended."""
+    """Cancel an active run; Sluice asks its target until the run has ended. The run of a DAG ends with its nodes."""
     run = frame.connect().post(f"/v1/runs/{segment(run_id)}/cancel", repeatable=True)
     if as_json:
         render.machine(run)
+        return
+    dag = run.get("dag") or {}
+    if dag and dag["node"] is None:
+        render.note(f"the run of DAG {dag['name']} is being cancelled: sluice dags show {dag['name']} {run_id}")
         return
     render.note(f"{run_id} is being cancelled; it is {run['state']} until its target has ended it")
 

@@ -159,6 +159,18 @@ class App(Engine):
             resume = pauses.resume_dag if name.endswith(ids.DAG) else pauses.resume
             resume(self.ports, name, self.user)
 
+    def skip(self, schedule: str, at: str | datetime) -> None:
+        """A user skips one occurrence to come of the times of a schedule or a DAG."""
+        self._skip(schedule, at, wanted=True)
+
+    def unskip(self, schedule: str, at: str | datetime) -> None:
+        """A user takes the skip of an occurrence back."""
+        self._skip(schedule, at, wanted=False)
+
+    def _skip(self, schedule: str, at: str | datetime, wanted: bool) -> None:
+        with self.acting():
+            pauses.skip(self.ports, self.schedule(schedule), _instant(at), self.user, wanted)
+
     # -- events ----------------------------------------------------------------------------------------------------
 
     def partition(self, dataset: str, values: Mapping[str, Any] | None = None, /, **keys: Any) -> None:

@@ -22,10 +22,11 @@ from chalicelib.core.views import as_json
 from chalicelib.flow import fire_events, lookup
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import view as backfill_view
+from chalicelib.flow.dags import cancel as dag_cancel
 from chalicelib.flow.dags import elements as dag_elements
 from chalicelib.flow.dags import runs as dag_runs
 from chalicelib.flow.jobs import actions as job_actions
-from chalicelib.flow.runs import actions, complete, context, workers
+from chalicelib.flow.runs import complete, context, workers
 from chalicelib.flow.views import explain, views
 from sluice.errors import WrongUsage
 from sluice.testing import naming
@@ -162,7 +163,7 @@ class Run:
     def cancel(self) -> None:
         """A user cancels the run."""
         with self._app.acting():
-            actions.cancel(self._app.ports, self.id, self._app.user)
+            dag_cancel.cancel(self._app.ports, self.id, self._app.user)
 
     def matches(self, partition: Mapping[str, Any]) -> bool:
         """Whether it has these values: in its correlation or in the partition of an event."""
@@ -448,6 +449,11 @@ class DagRun:
         with self.app.acting():
             request = self.app.next_request()
             dag_runs.rerun(self.app.ports, self.dag, self.id, what, start or only, self.app.user, request, elements)
+
+    def cancel(self) -> None:
+        """A user cancels it: its active nodes end, and no other node starts."""
+        with self.app.acting():
+            dag_cancel.cancel(self.app.ports, self.id, self.app.user)
 
     @property
     def view(self) -> dag_runs.RunOfDagView:

@@ -180,3 +180,46 @@ def test_l19_an_occurrence_of_a_dag_is_skipped_by_its_name(api: PlayedApi, sluic
     assert sluice("dags", "unskip", NAME, "2026-11-22T05:00:00Z").stdout == f"{NAME} skips nothing\n"
     [sent, _] = [*api.sent("POST", f"{ONE}/skip"), *api.sent("POST", f"{ONE}/unskip")]
     assert sent.body == {"at": "2026-11-22T05:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("SKIPPED", "load has no elements: it is SKIPPED: needs a result of scan"),
+        ("SUCCEEDED", "load has no elements: its list is empty"),
+    ],
+)
+def test_w19_a_node_without_elements_says_why(api: PlayedApi, sluice: Sluice, state: str, said: str) -> None:
+    node = recorded_dags.dag_run()["nodes"]["clean"] | {"state": state, "why": "needs a result of scan"}
+    api.play("GET", f"{ONE}/runs/{RUN}/nodes/load/elements", listed())
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded_dags.dag_run(nodes={"load": node})))
+    assert sluice("dags", "elements", NAME, RUN, "load").stderr.strip() == said
+
+
+def test_w20_cancel_names_the_active_nodes(api: PlayedApi, sluice: Sluice) -> None:
+    nodes = recorded_dags.dag_run()["nodes"]
+    active = recorded_dags.dag_run("RUNNING", nodes=nodes | {"join": nodes["join"] | {"state": "RUNNING"}})
+    waiting = recorded_dags.dag_run("WAITING", nodes={})
+    for view, kind, said in ((active, "runs", "cancelled: join"), (waiting, "jobs", "cancelled: the start")):
+        api.play("GET", f"{ONE}/runs/{RUN}", Played(200, view))
+        api.play("POST", f"/v1/{kind}/{RUN}/cancel", Played(202, view))
+        result = sluice("dags", "cancel", NAME, RUN)
+        assert (result.exit_code, result.stderr.strip()) == (0, said)
+
+
+def test_w20_the_run_of_a_dag_is_cancelled_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
+    start = recorded.run(dag={"name": NAME, "run_id": RUN, "round": 1, "node": None})
+    api.play("POST", f"/v1/runs/{RUN}/cancel", Played(202, start))
+    assert sluice("runs", "cancel", RUN).stderr.split() == (
+        f"the run of DAG {NAME} is being cancelled: sluice dags show {NAME} {RUN}".split()
+    )
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED"])
+def test_w20_a_run_that_has_ended_is_not_cancelled(api: PlayedApi, sluice: Sluice, state: str) -> None:
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded_dags.dag_run(state)))
+    refused = {"code": "conflict", "message": f"expected a run of a DAG that has not ended, got one that is {state}"}
+    api.play("POST", f"/v1/runs/{RUN}/cancel", Played(409, refused))
+    result = sluice("dags", "cancel", NAME, RUN)
+    assert result.exit_code == 1
+    assert f"got one that is {state}" in " ".join(result.stderr.split())

@@ -12,6 +12,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.dags import actions as flow
+from chalicelib.flow.dags import cancel
 from chalicelib.flow.jobs import actions as job_actions
 from chalicelib.flow.runs import actions as run_actions
 from tests.faults.dying import Scenario, passes, people, upload
@@ -260,6 +261,24 @@ def _has_timed_out(world: World) -> bool:
     return free and over and start.outcome == "timed_out"
 
 
+TIDY = dags.dag("a -> b", "b -> tidy", nodes={name: NODES[name] for name in "ab"} | {"tidy": RULES["tidy"]})
+
+
+def _cancelled_run(world: World) -> None:
+    """A DAG without limits: its start is over, and b runs, when a person cancels the DAG run."""
+    people(world, lambda: dags.put(world, TIDY))
+    upload(world, 1)
+    _settle_down(world, _b_hangs)
+    [begun] = world.runs("daily~")
+    people(world, lambda: cancel.cancel(world.ports, begun.run_id, "tester"))
+
+
+def _is_cancelled_whole(world: World) -> bool:
+    """After a kill, the first node may begin so late that it is cancelled, too."""
+    [found] = dags.states(world)
+    return found["tidy"] == "ABORTED" and {*found.values()} <= {"SUCCEEDED", "CANCELLED", "ABORTED"}
+
+
 def _deleted(world: World) -> None:
     """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.rows.get(Definition, "dag", DAILY) is not None:
@@ -316,6 +335,9 @@ DAGS = {
     "a DAG that runs once at a time": Scenario({}, _one_at_a_time, [({}, 6)], holds=_never_together),
     "a run of a DAG that takes too long": Scenario(
         {}, _out_of_time, [({}, 3), ({}, 2), ({}, 1)], outcome=_b_hangs, holds=_has_timed_out
+    ),
+    "a run of a DAG that is cancelled before its clean-up": Scenario(
+        {}, _cancelled_run, [({}, 2), ({}, 1), ({}, 0)], outcome=_b_hangs, holds=_is_cancelled_whole
     ),
     "a DAG that is replaced while it runs, and deleted": Scenario(
         {}, _replaced_while_it_runs, [({}, 5), ({}, 6)], outcome=_b_fails_at_first, holds=_keeps_its_graphs

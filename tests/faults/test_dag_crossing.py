@@ -6,6 +6,7 @@ In every order, its runs end with a final state, and each expected node has run 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.ref import run_ref
 from chalicelib.flow.dags import actions as flow
+from chalicelib.flow.dags.cancel import cancel
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.system import dispatch
@@ -53,6 +55,11 @@ def _again(request: str, what: str = "all") -> Act:
             assert error.code in ("conflict", "not_found")
 
     return act
+
+
+def _is_over(world: World) -> None:
+    dags.ends(world, "a")
+    dags.ends(world, "z")
 
 
 def _deleted(world: World) -> None:
@@ -249,6 +256,39 @@ def test_w20_a_run_ends_once_and_gives_its_place_back(name: str, record_property
 
     situation = two(build, one, other, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
     try_two(situation, most=16, least=10, note=record_property)
+
+
+RULED = dag("a -> z", nodes={"z": {"workflow": "w_z", "when": "all_done"}})
+# What was before, and what meets the cancel of the DAG run.
+ENDED: dict[str, tuple[Act, Act]] = {
+    "a node ends": (_nothing, _a_ends),
+    "a node fails": (_nothing, lambda world: world.emr_says(dags.living(world)["a"], "FAILED")),
+    "the last node starts": (_a_ends, lambda world: world.settle()),
+    "it is run again": (_is_over, _again("r1", "from")),
+}
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_w20_no_node_starts_after_a_cancel(name: str, record_property: Any) -> None:
+    """Of a DAG without limits, whose start was over long ago."""
+    before, one = ENDED[name]
+
+    def build() -> World:
+        return made(dags.app(RULED), lambda world: world.upload(day(1)), lambda world: world.settle(), before)
+
+    def ended(world: World) -> None:
+        with suppress(SluiceError):  # it was run again after the cancel was refused
+            cancel(world.ports, world.runs("daily~")[0].run_id, "ann")
+
+    def finally_(played: Played) -> None:
+        [view] = dags.views(played.world)
+        refused = all(node["code"] != "dag_cancelled" for node in view["nodes"].values())
+        ends = ("SUCCEEDED",) if refused and name == "it is run again" else ("ABORTED", "CANCELLED")
+        assert view["nodes"]["z"]["state"] in ends, view
+        assert [job for each in flow.owned(played.world.ports, full("daily")) for job in played.world.jobs(each)] == []
+
+    situation = two(build, one, ended, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
+    try_two(situation, most=8, least=8, note=record_property)
 
 
 def _by_run(world: World) -> list[tuple[str, str]]:

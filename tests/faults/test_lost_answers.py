@@ -12,7 +12,15 @@ from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.permits import Pace
-from chalicelib.core.limits.writes import ClearQueueWake, DelayPace, JoinQueue, LeaseQueue, ReleasePermit, TrackRates
+from chalicelib.core.limits.writes import (
+    ClearQueueWake,
+    DelayPace,
+    JoinQueue,
+    LeaseQueue,
+    ReleasePermit,
+    RememberSuccess,
+    TrackRates,
+)
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Failures, ScheduleState
@@ -62,6 +70,7 @@ SINGLE: list[tuple[list[Write], Write]] = [
     ([], ClearQueueWake(LIMIT)),
     ([], DelayPace(PACE, NOON + 5000)),
     ([], TrackRates(LIMIT, ("9/1",))),
+    ([], RememberSuccess(LIMIT, NOON)),
 ]
 
 

@@ -126,6 +126,23 @@ def test_w4_a_bad_dag_is_refused_and_nothing_is_stored(api: Api, body: Any, fiel
     assert api.everything() == before
 
 
+@pytest.mark.parametrize("limits", [{}, {"concurrency": {"max": 5, "on_unmet": "wait"}}])
+def test_w20_a_dag_run_is_cancelled_with_its_clean_up(api: Api, limits: Any) -> None:
+    name = "limited" if limits else "plain"
+    nodes = {"a": {"workflow": "clean"}, "b": {"workflow": "join", "when": "all_done"}}
+    api.put(f"{ALL}/{name}", {**CHAIN, "nodes": nodes, **limits})
+    begun = api.post(f"{ALL}/{name}/run")["run_id"]
+    api.work()
+    for _ in range(2):
+        assert api.answer(api.send("POST", f"/v1/runs/{begun}/cancel"), 202)["run_id"] == begun
+        api.work()
+    view = api.get(f"{ALL}/{name}/runs/{begun}")
+    assert (view["nodes"]["b"]["state"], view["nodes"]["b"]["run_id"]) == ("ABORTED", None)
+    ends(api, view, "a", "CANCELLED")
+    assert api.get(f"{ALL}/{name}/runs/{begun}")["state"] == "FAILED"
+    api.delete(f"{ALL}/{name}")
+
+
 def test_w18_a_dag_with_lists_is_stored_with_single_edges(api: Api) -> None:
     nodes = {name: {"workflow": "clean" if name == "a" else "join"} for name in "abc"}
     short = {**CHAIN, "nodes": nodes, "edges": [{"from": "a", "to": ["b", "c"], "if": {"go": [True]}}]}
@@ -188,6 +205,21 @@ def test_w19_a_rerun_of_elements_says_which(api: Api, body: Any, message: str) -
     run = api.post(f"{ALL}/again/run")["run_id"]
     error = api.refused(400, "POST", f"{ALL}/again/runs/{run}/rerun", body)
     assert (error["field"], error["message"]) == ("elements", message)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "hint"),
+    [
+        ("from", "b[failed]", 'send {"from": "b", "elements": "failed"}'),
+        ("only", "b[3,17]", 'send {"only": "b", "elements": [3, 17]}'),
+        ("from", "b[x]", "lower-case letters, digits"),
+    ],
+)
+def test_w19_elements_have_a_field_of_their_own(api: Api, field: str, given: str, hint: str) -> None:
+    api.put(f"{ALL}/again", CHAIN)
+    run = api.post(f"{ALL}/again/run")["run_id"]
+    error = api.refused(400, "POST", f"{ALL}/again/runs/{run}/rerun", {field: given})
+    assert (error["field"], error["hint"][: len(hint)]) == (field, hint)
 
 
 @pytest.mark.parametrize("body", [{}, {"from": "a", "all": True}, {"from": "a", "only": "b"}, {"form": "a"}])

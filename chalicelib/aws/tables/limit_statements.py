@@ -28,6 +28,7 @@ from chalicelib.core.limits.writes import (
     NewEdition,
     RecordStart,
     ReleasePermit,
+    RememberSuccess,
     TrackRates,
     WakeQueue,
 )
@@ -270,14 +271,20 @@ def _remember_success(made: _Update, write: ReleasePermit) -> None:
     ended = write.ended
     if ended is None or ended.started_at is None:
         return
-    made.sets.append("last_success_at = :ended")
-    made.values |= {"ended": ended.succeeded_at, "started": ended.started_at}
+    if ended.succeeded_at is not None:
+        made.sets.append("last_success_at = :ended")
+        made.values["ended"] = ended.succeeded_at
+    made.values["started"] = ended.started_at
     last = ended.read.last_success_start
     if last is None or last < ended.started_at:
         made.sets.append("last_success_start = :started")
         made.expects.append("attribute_not_exists(last_success_start) OR last_success_start < :started")
     else:
         made.expects.append("last_success_start >= :started")
+
+
+def _remember_own(write: RememberSuccess, _: Shards) -> Built:
+    return update(kinds.key(LimitState, write.limit_name), "SET last_success_at = :at", None, at=write.at)
 
 
 def _track_rates(write: TrackRates, _: Shards) -> Built:
@@ -352,6 +359,7 @@ def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards
 _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     AcquirePermit: _acquire_permit,
     RecordStart: _record_start,
+    RememberSuccess: _remember_own,
     TrackRates: _track_rates,
     NameShared: _name_shared,
     NewEdition: _new_edition,

@@ -57,4 +57,5 @@ def _ended(run: Run, state: LimitState) -> Ended:
     holder = holder_of(run.run_id, run.attempt)
     if run.state != "SUCCEEDED":
         return Ended(holder, state)
-    return Ended(holder, state, run.claimed_at, run.state_at)
+    # `fresh` asks for a success of the workflow. That of a node with elements is when all of them have succeeded (W19).
+    return Ended(holder, state, run.claimed_at, run.state_at if run.element is None else None)

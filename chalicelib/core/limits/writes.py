@@ -74,7 +74,8 @@ class LeaveQueue(Write):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The data that a limit records with a released permit: its holder and, of a successful run, its start and end."""
+    """The data that a limit records with a released permit: its holder and, of a successful run, its start and end. An
+    element of a list has no end that counts: its node has one."""
 
     holder: str
     read: LimitState
@@ -91,6 +92,14 @@ class ReleasePermit(Write):
     wake_at: Instant | None
     ended: Ended | None = None
     units: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RememberSuccess(Write):
+    """Remember when a workflow has succeeded by a run that held no permit: that of a node with ``each`` (W19)."""
+
+    limit_name: str
+    at: Instant
 
 
 @dataclass(frozen=True, slots=True)

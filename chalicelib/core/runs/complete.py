@@ -14,6 +14,8 @@ from chalicelib.core.dags import rounds
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits import returns
+from chalicelib.core.limits.names import workflow_limit
+from chalicelib.core.limits.writes import RememberSuccess
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
@@ -172,6 +174,8 @@ def plan(before: Run, step: Advance, limit_states: Mapping[str, LimitState], now
     writes: list[Write] = [Replace(step.run), *queued.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
         writes += returns.give_back(before.permits, limit_states, now, step.run)
+        if step.run.state == "SUCCEEDED" and registry.of_run(step.run).of_elements:
+            writes.append(RememberSuccess(workflow_limit(step.run.workflow), now))
     if step.retry is not None:
         writes.append(Create(step.retry))
     if step.run.backfill is not None and step.final:

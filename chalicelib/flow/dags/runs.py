@@ -216,7 +216,7 @@ def rerun(
         if run.state == "RUNNING":
             follow.poll(ports, run)  # its last node may have ended a moment ago
             run = begun(ports, name, run_id)
-        states = _check(ports, run, row, what, node)
+        states = _check(ports, run, row, what, node, of_node)
         now = ports.clock.now()
         rerun = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
         if node is not None and of_node is not None:
@@ -235,9 +235,9 @@ def advance(ports: Ports, run_id: str) -> None:
     """Begin the last re-run of a DAG run if that is still to be done, and start the nodes whose join rules are met.
     Idempotent: each event is applied once."""
     row, attempts = ports.rows.get(DagRun, run_id), ports.runs.attempts(run_id)
-    if row is None or row.wake_at is None or not attempts:
+    if row is None or row.wake_at is None or (not attempts and joins.start_waits(ports, run_id)):
         return
-    if row.reruns:
+    if row.reruns and attempts:
         _begin_rerun(ports, attempts[-1], row)
     complete.end_dag_run(ports, joins.settle(ports, run_id))
     # A conflict means that another invocation has begun the re-run, or that another node has ended.
@@ -262,7 +262,7 @@ def _begin_rerun(ports: Ports, run: Run, row: DagRun) -> None:
 
 
 def _check(
-    ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None
+    ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None, of_node: Chosen | None
 ) -> Mapping[str, NodeStatus]:  # fmt: skip
     """The states of the nodes before a re-run. Raise SluiceError if it cannot begin. Then the node does not exist or
     would never start, a node of the DAG run is active, or the graph was deleted."""
@@ -270,6 +270,7 @@ def _check(
     if node is not None and node not in dag.nodes:
         known = f"a node of the graph that this run began with ({', '.join(dag.nodes)})"
         raise errors.invalid(what, known, node, "sluice dags runs shows the nodes of each run")
+    _check_each(dag, node, of_node)
     states = node_states(ports, run, dag, row)
     busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
     if busy or not dag_status.has_begun(run) or not is_terminal(run.state):
@@ -290,16 +291,25 @@ def _check_upstreams(dag: Dag, states: Mapping[str, NodeStatus], what: Again, no
     """Raise ``invalid`` if the upstreams of the node from which a re-run begins have not ended as it needs."""
     if node is None or dag_status.decision_on(dag, node, states) == "START":
         return
-    wrong = [edge.from_ for edge in dag.into(node) if dag_status.outcome_of(edge, states[edge.from_]) != "met"]
-    first = (wrong or [edge.from_ for edge in dag.into(node)])[0]
-    rule = dag.nodes[node].when
-    edge = next(edge for edge in dag.into(node) if edge.from_ == first)
-    asked = dag_status.is_asked(edge, states[first])
-    waits = (
-        dag_status.unmet(edge, states[first]).text if asked else f"waits for {first}, which is {states[first].state}"
+    edge, rule = _wrong(dag, states, node), dag.nodes[node].when
+    before = states[edge.from_]
+    asked = dag_status.is_asked(edge, before)
+    needs = dag_status.unmet(edge, before).text
+    got = (
+        f"it {needs}" if asked or rule == "all_succeeded" else f"its rule is {rule}, and {edge.from_} is {before.state}"
     )
-    got = f"{node}, which {waits}" if rule == "all_succeeded" else f"{node}, whose rule is {rule}: it {waits}"
-    raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {first}")
+    begin = edge.from_
+    while dag_status.decision_on(dag, begin, states) != "START":
+        begin = _wrong(dag, states, begin).from_
+    expected = "expected a node whose upstreams have ended as it needs"
+    hint = f"begin from {begin}{', whose result decides' if asked else ''}"
+    raise SluiceError("invalid", f"{expected}, got {node}: {got}", what, hint)
+
+
+def _wrong(dag: Dag, states: Mapping[str, NodeStatus], node: str) -> Edge:
+    """The first edge because of which a node does not run."""
+    edges = dag.into(node)
+    return next((edge for edge in edges if dag_status.outcome_of(edge, states[edge.from_]) != "met"), edges[0])
 
 
 def _chosen(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str, of_node: Chosen) -> tuple[int, ...]:
@@ -309,14 +319,26 @@ def _chosen(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str, 
     whole = states[node].rows.run
     known = ports.rows.get(Elements, whole.run_id) if whole is not None else None
     if known is None:
-        raise _conflict(f"a node that has run its elements, got {node}", "leave the elements out")
+        said = f"{node}, which is {states[node].state}: {states[node].why.text}"
+        raise _conflict(f"a node that has run its elements, got {said}", "leave the elements out")
     found = elements.chosen(of_node, known)
     if not found:
         raise _conflict(f"elements of {node} that failed, got none", "name them by their indexes")
     if found[-1] >= known.count:
-        hint = f"sluice dags elements shows them, from {node}[0] on"
-        raise errors.invalid("elements", f"indexes below {known.count:,}, as many as {node} has", found[-1], hint)
+        expected = f"an element from {node}[0] to {node}[{known.count - 1}]" if known.count else "a list with elements"
+        got = f"{node}[{found[-1]}]" if known.count else f"that of {node}, which is empty"
+        hint = f"sluice dags elements {ids.dag_of(run.schedule)} {run.run_id} {node} lists them"
+        raise SluiceError("invalid", f"expected {expected}, got {got}", "elements", hint)
     return tuple(found)
+
+
+def _check_each(dag: Dag, node: str | None, of_node: Chosen | None) -> None:
+    """Raise ``invalid`` if elements are named of a node that has none."""
+    if node is None or of_node is None or dag.nodes[node].each is not None:
+        return
+    known = [name for name, each in dag.nodes.items() if each.each is not None]
+    expected = f"a node with each ({', '.join(known) or 'this DAG has none'})"
+    raise errors.invalid("elements", expected, node, "leave the elements out: the node runs again whole")
 
 
 def _conflict(expected: str, hint: str) -> SluiceError:

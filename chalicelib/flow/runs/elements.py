@@ -25,7 +25,7 @@ from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow.dag_states import graph_of, node_states
-from chalicelib.flow.runs import element_ends
+from chalicelib.flow.runs import element_ends, joins
 from chalicelib.flow.runs.complete import advance_run
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
@@ -37,6 +37,8 @@ def begin(ports: Ports, run: Run, now: Instant) -> None:
     the list that is frozen. A list that is none, or too long, fails the run: nothing begins."""
     if run.elements is None:
         found = _list_of(ports, run, now)
+        if found is None:
+            return  # it is started again when its lease ends
         if isinstance(found, str):
             update = RunUpdate("FAILED", now, Why.of("list_unfit", found))
             advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
@@ -50,8 +52,9 @@ def begin(ports: Ports, run: Run, now: Instant) -> None:
     advance(ports, run.run_id)
 
 
-def _list_of(ports: Ports, run: Run, now: Instant) -> Frozen | str:
-    """The list of a node's run and its first row, or why there is none."""
+def _list_of(ports: Ports, run: Run, now: Instant) -> Frozen | str | None:
+    """The list of a node's run and its first row, or why there is none. None: the start of the DAG run has not begun,
+    see `joins.start_waits`."""
     version, round_ = ports.rows.get(Version, run.schedule, run.version), elements.round_of(run)
     each = Schedule.model_validate(version.definition).each if version is not None else None
     if each is None or round_ is None:
@@ -65,6 +68,8 @@ def _list_of(ports: Ports, run: Run, now: Instant) -> Frozen | str:
             else f"the list of run {run.rerun_of} is not kept any more"
         )
     begun, row = ports.runs.attempts(round_.dag_run), ports.rows.get(DagRun, round_.dag_run)
+    if not begun and joins.start_waits(ports, round_.dag_run):
+        return None
     if not begun:
         return "expected the run of a DAG, but its start is not kept any more"
     dag = graph_of(ports, begun[-1])

@@ -56,6 +56,7 @@ def settle(ports: Ports, dag_run: str) -> tuple[Run, RunUpdate] | None:
     have ended, returns the start that lasts until then, and how it ends."""
     attempts = ports.runs.attempts(dag_run)
     if not attempts:
+        _later(ports, dag_run)
         return None
     run, row = attempts[-1], ports.rows.get(DagRun, dag_run)
     dag, now = graph_of(ports, run), ports.clock.now()
@@ -68,6 +69,25 @@ def settle(ports: Ports, dag_run: str) -> tuple[Run, RunUpdate] | None:
         ports.hints.send(refs, now, now)
     update = dag_ends.update_of(run, dag, states, now) if run.state == "RUNNING" else None
     return (run, update) if update is not None else None
+
+
+def start_waits(ports: Ports, dag_run: str) -> bool:
+    """Whether the start of a DAG run is still a job although a node has run. So it is after a restore of the tables:
+    the run of the node is found at its target, and that of the start executes nothing anywhere."""
+    job = ports.jobs.find(dag_run)
+    return job is not None and not job.closed
+
+
+def _later(ports: Ports, dag_run: str) -> None:
+    """Have the nodes decided when the start has begun: the row of the DAG run wakes until then."""
+    row, now = ports.rows.get(DagRun, dag_run), ports.clock.now()
+    if row is not None and row.wake_at is not None:
+        return
+    if not start_waits(ports, dag_run) and not ports.runs.attempts(dag_run):
+        return
+    due = DagRun(dag_run, rev=0) if row is None else row
+    due = replace(due, rev=due.rev + 1, leases=0, wake_at=now, expires_at=None)
+    ports.ledger.commit([Create(due) if row is None else Replace(due)])  # a conflict: another end has woken it
 
 
 def _ends(dag: Dag, node: str, states: Mapping[str, NodeStatus]) -> list[tuple[Run, str]]:

@@ -37,7 +37,7 @@ from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.ingest import absences
 from chalicelib.flow.jobs import arrangers
 from chalicelib.flow.runs import failures
-from chalicelib.flow.views import last_failures, limits, missing, refs
+from chalicelib.flow.views import last_failures, limits, missing, refs, stopped
 from chalicelib.flow.views.last_failures import LastFailureView
 from chalicelib.flow.views.limits import UseOfLimitView, UseView
 from chalicelib.flow.views.queues import PlaceInQueueView, Queues, with_place
@@ -367,7 +367,8 @@ def _of_definition(
     texts = [*walls.unknown(schedule), *buckets.not_watched(ports, datasets_of(schedule))]
     strays = missing.unjoined([job["correlation"] for job in waiting]) if searches else []
     strays += missing.ignored(ports, name, schedule, ports.clock.now()) if searches else []
-    return [*map(plain, texts), _not_granted(ports, name, schedule), *map(plain, strays)]
+    elsewhere = stopped.upstreams(ports, name, schedule) if searches else []
+    return [*elsewhere, *map(plain, texts), _not_granted(ports, name, schedule), *map(plain, strays)]
 
 
 def _not_granted(ports: Ports, name: str, schedule: Schedule) -> Why:

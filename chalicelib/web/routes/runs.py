@@ -17,11 +17,12 @@ from chalicelib.core.runs import fires
 from chalicelib.core.states import RUN_MOVES
 from chalicelib.core.views import View
 from chalicelib.flow import lookup
+from chalicelib.flow.dags.cancel import cancel
 from chalicelib.flow.history.reports import newest_day, report
 from chalicelib.flow.lookup import missing, require
 from chalicelib.flow.requests import became, has_made
 from chalicelib.flow.runs import dead_letters, failures
-from chalicelib.flow.runs.actions import cancel, ping, rerun
+from chalicelib.flow.runs.actions import ping, rerun
 from chalicelib.flow.schedules import messages
 from chalicelib.flow.views import explain, logs
 from chalicelib.flow.views.chosen import Chosen
@@ -101,7 +102,8 @@ def why_run(request: Request, run_id: str) -> Json:
 
 def cancel_run(request: Request, run_id: str) -> Response:
     """Cancel a run. Sluice cancels it at its target, which takes a while; a pull worker gets the cancellation with its
-    next heartbeat."""
+    next heartbeat. The run that has begun a DAG run stands for it: its active nodes are cancelled, and no other node
+    starts."""
     return answer(run_view(cancel(ports(), run_id, caller(request))), 202)
 
 

@@ -82,35 +82,6 @@ async function answerAll(verb: "approve" | "refuse", schedule: string, reason: s
   return answered;
 }
 
-/** What of a node is cancelled, by its state: its run, or the job that waits. */
-const OF_NODE: Record<string, "runs" | "jobs" | undefined> = {
-  WAITING: "jobs",
-  RETRYING: "jobs",
-  STARTING: "runs",
-  RUNNING: "runs",
-};
-
-/** Cancel the active nodes of a DAG run, as `sluice dags cancel` does. One that the API refuses stops no other. */
-async function cancelNodes(name: string, id: string): Promise<string[]> {
-  const run: RunOfDag = await get(`${DAG}/runs/{run_id}`, { ...nameParts(name), run_id: id });
-  const cancelled: string[] = [];
-  const refused: ApiError[] = [];
-  for (const [node, { state, run_id }] of Object.entries(run.nodes)) {
-    const kind = OF_NODE[state];
-    if (!kind || !run_id) continue;
-    try {
-      await act(`/v1/${kind}/{id}/cancel`, { id: run_id });
-      cancelled.push(node);
-    } catch (failure) {
-      if (!(failure instanceof ApiError) || failure.status === 0) throw failure;
-      refused.push(failure);
-    }
-  }
-  if (refused[0]) throw refused[0];
-  if (cancelled.length === 0) throw new Error(`No node of it is active: it is ${run.state}.`);
-  return cancelled;
-}
-
 const answered = (verb: string) => (answer: Answered) => {
   const first = answer.refused[0];
   const left = first ? `; ${number(answer.refused.length)} not ${verb}: ${first.message}` : "";
@@ -414,13 +385,12 @@ export const actions = {
   }),
   cancelDag: (name: string, id: string): Action => ({
     title: "Cancel a run of the DAG",
-    effect:
-      "Ends its active nodes, and the jobs of those that wait. A node that follows however these end, as with all_done, still runs.",
+    effect: "Its active nodes end, and no other node starts, not even one with the rule all_done.",
     label: "Cancel the run",
     danger: true,
     command: () => commands.cancelDag(name, id),
-    send: () => cancelNodes(name, id),
-    done: (nodes: string[]) => ({ text: `${nodes.join(", ")} cancelled` }),
+    send: () => act("/v1/runs/{run_id}/cancel", { run_id: id }),
+    done: () => ({ text: "The end of the run is requested" }),
   }),
   rerunDag: (name: string, id: string, what: AgainInDag): Action => ({
     title: what.elements

@@ -15,6 +15,7 @@ from chalicelib.core.limits.writes import RecordStart
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import counting
+from chalicelib.core.targets import registry
 from chalicelib.core.writes import Replace, Write
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 from sluice.operations.ports import Copies, StoredCopy
@@ -32,7 +33,7 @@ def count(ports: Ports, copies: Copies, exported: Iterable[StoredCopy], limits: 
             continue
         if missing := lacking(run, limits):
             _count(ports, run, missing)
-        for name in limits.others(run.permits):
+        for name in limits.others(_remembering(run)):
             if names.is_rate_window(name):
                 _enter(ports, run, name, now)
             elif names.is_of_workflow(name):
@@ -72,9 +73,15 @@ def _enter(ports: Ports, run: Run, limit_name: str, now: Instant) -> None:
     raise too_many_conflicts(f"a start of run {run.run_id}", "repeat the import")
 
 
+def _remembering(run: Run) -> tuple[str, ...]:
+    """The limits that remember a run: those of its permits, and of a node with elements that of its workflow."""
+    return (names.workflow_limit(run.workflow),) if registry.of_run(run).of_elements else run.permits
+
+
 def _instants_of(run: Run) -> dict[str, Instant]:
     """What the limit of its workflow remembers of a run when it has ended, by the attributes of `LimitState`."""
-    found = {"last_start": run.claimed_at}
-    if run.state == "SUCCEEDED" and run.state_at is not None:
-        found |= {"last_success_start": run.claimed_at, "last_success_at": run.state_at}
-    return found
+    success = {"last_success_at": run.state_at} if run.state == "SUCCEEDED" and run.state_at is not None else {}
+    if registry.of_run(run).of_elements:
+        return success
+    started = {"last_success_start": run.claimed_at} if success else {}
+    return {"last_start": run.claimed_at, **started, **(success if run.element is None else {})}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from chalicelib.core import states
@@ -12,6 +12,7 @@ from chalicelib.core.limits import names, returns
 from chalicelib.core.limits.permits import MAX_STARTS
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import registry
 
 
 def recounted(
@@ -61,9 +62,17 @@ def _slots(state: LimitState, name: str, runs: list[Run]) -> LimitState:
         counted,
         last_start=_latest(state.last_start, [run.claimed_at for run in own]),
         last_success_start=_latest(state.last_success_start, [run.claimed_at for run in ended]),
-        last_success_at=_latest(state.last_success_at, [run.state_at for run in ended if run.state_at is not None]),
+        last_success_at=_latest(state.last_success_at, list(_successes(name, runs))),
         numbered=max([state.numbered, *(run.number for run in own)]),
     )
+
+
+def _successes(name: str, runs: list[Run]) -> Iterator[Instant]:
+    """When a workflow has succeeded. A node with elements has with the last of them: its run holds no permit (W19)."""
+    for run in runs:
+        counts = run.element is None and (name in run.permits or registry.of_run(run).of_elements)
+        if counts and names.workflow_limit(run.workflow) == name and run.state == "SUCCEEDED" and run.state_at:
+            yield run.state_at
 
 
 def _rate(state: LimitState, name: str, limits: Mapping[str, LimitState], runs: list[Run]) -> LimitState:

@@ -162,7 +162,7 @@ def test_w17_a_rerun_from_a_node_needs_its_rule(world: World) -> None:
     begin(world)
     ends(world, "a")
     ends(world, "b")
-    with pytest.raises(SluiceError, match="got 'z, whose rule is one_failed: it waits for a, which is SUCCEEDED'"):
+    with pytest.raises(SluiceError, match="got z: its rule is one_failed, and a is SUCCEEDED"):
         rerun(world, "from", "z")
 
 

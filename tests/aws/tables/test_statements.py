@@ -30,6 +30,7 @@ from chalicelib.core.limits.writes import (
     NewEdition,
     RecordStart,
     ReleasePermit,
+    RememberSuccess,
     TrackRates,
     WakeQueue,
 )
@@ -185,6 +186,7 @@ OTHERS: list[Write] = [
     ExpectNoneGathering(rows.SCHEDULE, rows.GENERATION),
     CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON),
     TrackRates(LIMIT, ("2/1000",)),
+    RememberSuccess(LIMIT, NOON),
     NameShared("policy:demo.calm", "group:demo.spark"),
     LeaveQueue(LIMIT),
     LeaseQueue(LIMIT, NOON, NOON + 1),
