@@ -170,7 +170,7 @@ function Partitions({
             id: "path",
             width: "minmax(160px, 2fr)",
             head: "Path",
-            cell: (item) => <code title={item.path}>{item.path}</code>,
+            cell: (item) => <code title={item.path}>{within(item.path)}</code>,
           },
         ]}
       />
@@ -178,6 +178,9 @@ function Partitions({
   }
   return <Days name={name} items={items} more={more} chosen={chosen} choose={choose} />;
 }
+
+/** The end of a path that has the keys: `day=2026-11-20/`. What is before them is the place of the dataset. */
+const within = (path: string) => /(?:[^/=]+=[^/]*\/)+[^/]*$/.exec(path)?.[0] ?? path;
 
 const PERIOD: Column<RegisteredPartition> = {
   id: "period",

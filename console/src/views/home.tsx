@@ -339,7 +339,7 @@ function Line({
   return (
     <tr>
       <td className="fit">{what}</td>
-      <td className="fit">
+      <td className="of">
         <ScheduleLink name={schedule} />
       </td>
       <td>{children}</td>
@@ -567,8 +567,8 @@ function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
           const run = line.fire === null ? line.row : (line.rows[0] as Run);
           return (
             <tr key={line.fire ?? `${run.run_id} ${run.attempt}`}>
-              <td className="fit">
-                <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
+              <td className="of">
+                <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} element={run.each?.index} />
               </td>
               <td className="fit">
                 {line.fire === null ? (
@@ -583,7 +583,9 @@ function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
                     <FireSummary id={line.fire} known={knownOf(line.rows)} />
                   </span>
                 )}
-                <Reason text={run.reason} />
+                <span className="three-lines" title={run.reason}>
+                  <Reason text={run.reason} />
+                </span>
               </td>
               <td className="end">
                 <Ago at={run.ended_at} />
