@@ -37,18 +37,29 @@ function addressOf(name: string, tab?: string): { to: string; search?: Search } 
   return isOfMessage(name) ? { to: paths.message(name) } : { to: paths.schedule(name), search: tab ? { tab } : {} };
 }
 
-/** A link to a schedule, whose name breaks between its parts. Of the run of an element, its place in the list stands behind the name: `load[3]`. */
-export function ScheduleLink({ name, tab, element }: { name: string; tab?: string; element?: number }) {
+/** A name that may go on in another line after each of its parts. */
+const InParts = ({ text }: { text: string }) =>
+  text.split(/(?<=[._/-])/).map((part, index) => (
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
+
+interface ScheduleLinkProps {
+  name: string;
+  tab?: string;
+  /** Of the run of an element, its place in the list, which stands behind the name: `load[3]`. */
+  element?: number;
+  /** Whether a long name takes several lines. */
+  breaks?: boolean;
+}
+
+/** A link to a schedule. */
+export function ScheduleLink({ name, tab, element, breaks = false }: ScheduleLinkProps) {
   return (
     <Go {...addressOf(name, tab)} className="name" title={asWritten(name)}>
-      {shortName(name)
-        .split(/(?<=[._/-])/)
-        .map((part, index) => (
-          <Fragment key={index}>
-            {index > 0 && <wbr />}
-            {part}
-          </Fragment>
-        ))}
+      {breaks ? <InParts text={shortName(name)} /> : shortName(name)}
       {element !== undefined && `[${element}]`}
     </Go>
   );

@@ -340,7 +340,7 @@ function Line({
     <tr>
       <td className="fit">{what}</td>
       <td className="of">
-        <ScheduleLink name={schedule} />
+        <ScheduleLink name={schedule} breaks />
       </td>
       <td>{children}</td>
       <td className="end">
@@ -568,7 +568,8 @@ function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
           return (
             <tr key={line.fire ?? `${run.run_id} ${run.attempt}`}>
               <td className="of">
-                <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} element={run.each?.index} />
+                <State state={run.state} word={false} />{" "}
+                <ScheduleLink name={run.schedule} element={run.each?.index} breaks />
               </td>
               <td className="fit">
                 {line.fire === null ? (

@@ -233,7 +233,7 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       rows={rows}
       columns={columns}
       rowKey={(row) => row.name}
-      height={44}
+      height={52}
       onShown={showRows}
       onOpen={(row) => go(dagOfStart(row.name) ? paths.dag(row.dag ?? "") : paths.schedule(row.name))}
       rowClass={(row) => (chosen.has(row.name) ? "chosen" : "")}
