@@ -1,16 +1,16 @@
 // Large fires: one line in each list, the page of a fire, and the pages of its events.
 
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import { FIRE, SCHEDULE } from "../../stub/fires.ts";
 import { faultsOf } from "./axe.ts";
-import { type Stage, stage } from "./console.ts";
+import { type Stage, sharedStage } from "./console.ts";
 
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+afterEach(() => console_.closePages());
 
 const OF_SCHEDULE = `/demo/schedules/flights/${SCHEDULE.split(".").at(-1)}`;
 const NUMBERS = "797 of 1,000 sent · 3 failed · 200 waiting · late p50 140 ms, max 1.1 s";

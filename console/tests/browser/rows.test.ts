@@ -1,15 +1,15 @@
 // Rows of Timeline and Queue: those of a pool, of a schedule, and of what holds them.
 
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import { JOBS, job, run } from "../../stub/data.ts";
-import { type Stage, stage } from "./console.ts";
+import { type Stage, sharedStage } from "./console.ts";
 
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+afterEach(() => console_.closePages());
 
 const texts = (page: Page, selector: string) =>
   page.locator(selector).evaluateAll((all) => all.map((one) => one.textContent ?? ""));
