@@ -29,7 +29,7 @@ const PLAYED = SAMPLE === "yes" ? VIEWS.filter((_, place) => place % 8 === 0) : 
 
 describe.each(PLAYED)("%s", (_, path, text) => {
   test("before an answer it has rows in place of data, also when that takes ten seconds", async () => {
-    const { page, context } = await console_.open("/nowhere");
+    const { page, context } = await console_.blank();
     await page.clock.install();
     let go = () => {};
     const held = new Promise<void>((resolve) => {
@@ -66,7 +66,7 @@ describe.each(PLAYED)("%s", (_, path, text) => {
   });
 
   test("without the API it has the message, the hint and a retry that helps", async () => {
-    const { page, context } = await console_.open("/nowhere");
+    const { page, context } = await console_.blank();
     await page.clock.install();
     await page.route("**/v1/**", (route) => route.fulfill({ status: 502, body: JSON.stringify(DOWN) }));
     await page.goto(console_.origin + path);
@@ -135,8 +135,7 @@ test("when answers stop, the old data stays with its age and a retry", async () 
 });
 
 test("a throttled read is tried again, and an expired credential says why", async () => {
-  const { page } = await console_.open("/demo");
-  await page.getByText("Held up by").waitFor();
+  const { page } = await console_.blank();
   let refused = 0;
   await page.route("**/v1/**/limits*", (route) =>
     refused++ < 1 ? route.fulfill({ status: 429, body: '{"message":"Too Many Requests"}' }) : route.continue(),
@@ -154,8 +153,7 @@ test("a throttled read is tried again, and an expired credential says why", asyn
 });
 
 test("10,000 characters, right-to-left text and 0 rows break no page", async () => {
-  const { page, complaints } = await console_.open("/demo");
-  await page.getByText("Held up by").waitFor();
+  const { page, complaints } = await console_.blank();
   const long = `ל${"א ב ".repeat(500)}${"x".repeat(8000)}`;
   const fault = { error: { code: "invalid", message: long, field: long, hint: long } };
   await page.route("**/v1/**/dead-letters*", (route) => route.fulfill({ status: 400, body: JSON.stringify(fault) }));
@@ -177,8 +175,7 @@ test("10,000 characters, right-to-left text and 0 rows break no page", async () 
 });
 
 test("an API that is down from the start says so in each panel, and a retry helps", async () => {
-  const { page } = await console_.open("/demo");
-  await page.getByText("Held up by").waitFor();
+  const { page } = await console_.blank();
   const down = {
     error: {
       code: "not_reachable",
@@ -215,8 +212,7 @@ test("an action that is throttled or refused stays open with its error", async (
 });
 
 test("a console that only reads offers the command and sends no change", async () => {
-  const { page } = await console_.open("/demo");
-  await page.getByText("Held up by").waitFor();
+  const { page } = await console_.blank();
   await page.route("**/console.json", async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...(await answer.json()), read_only: true } });
@@ -236,8 +232,7 @@ test("a console that only reads offers the command and sends no change", async (
 });
 
 test("reasons of 10,000 characters with markup stay within their rows", async () => {
-  const { page, complaints } = await console_.open("/demo");
-  await page.getByText("Held up by").waitFor();
+  const { page, complaints } = await console_.blank();
   const long = `<i>ממתין</i> ${"ש".repeat(5000)} ${"y".repeat(5000)}`;
   await page.route(/\/v1\/.*(jobs|now|why)/, async (route) => {
     const answer = await route.fetch();
@@ -257,8 +252,7 @@ test("reasons of 10,000 characters with markup stay within their rows", async ()
 });
 
 test("a namespace without anything says how to begin, in each view", async () => {
-  const { page, complaints } = await console_.open("/demo");
-  await page.getByText("Held up by").waitFor();
+  const { page, complaints } = await console_.blank();
   const none = { items: [], next_cursor: null };
   const empty: Record<string, object> = {
     now: {

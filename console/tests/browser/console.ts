@@ -16,6 +16,8 @@ export interface Stage {
     path: string,
     options?: Options,
   ) => Promise<{ page: Page; context: { close: () => Promise<void> }; complaints: string[]; refused: string[] }>;
+  /** A page that has loaded nothing yet, and has the token: for tests that change answers before the first one. */
+  blank: (options?: Pick<Options, "width">) => ReturnType<Stage["open"]>;
   /** The same without a load: one page goes on to the path as a click on a link does, and stays open. For tests that
    * change no answer of the API. `closePages` closes it, too. */
   walk: Stage["open"];
@@ -89,7 +91,11 @@ export async function stage({ delay }: { delay?: () => number } = {}): Promise<S
   const browser = await launch();
   let walker: Awaited<ReturnType<Stage["open"]>> | undefined;
   const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
-  const open: Stage["open"] = async (path, { theme = "light", width = 1280, token = known } = {}) => {
+  await context.addInitScript((token) => {
+    if (location.protocol === "http:" && !localStorage.getItem("sluice-token"))
+      localStorage.setItem("sluice-token", token);
+  }, known);
+  const made = async ({ theme = "light", width = 1280 }: Options = {}) => {
     const page = await context.newPage();
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme: theme });
@@ -101,8 +107,12 @@ export async function stage({ delay }: { delay?: () => number } = {}): Promise<S
       const { pathname, search } = new URL(answer.url());
       if (answer.status() >= 400) refused.push(`${answer.status()} ${answer.request().method()} ${pathname}${search}`);
     });
-    await page.goto(`${origin}${path}#token=${token}`);
     return { page, complaints, refused, context: { close: () => leave(page, known) } };
+  };
+  const open: Stage["open"] = async (path, options = {}) => {
+    const found = await made(options);
+    await found.page.goto(`${origin}${path}#token=${options.token ?? known}`);
+    return found;
   };
   return {
     browser,
@@ -110,6 +120,7 @@ export async function stage({ delay }: { delay?: () => number } = {}): Promise<S
     token: known,
     namespace,
     open,
+    blank: made,
     async walk(path, options = {}) {
       const { theme = "light", width = 1280 } = options;
       if (!walker || walker.page.isClosed()) walker = await open(path, options);

@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Graph } from "../../src/api/types.ts";
 import { run } from "../../stub/data.ts";
 import { faultsOf } from "./axe.ts";
@@ -9,7 +9,9 @@ let console_: Stage;
 beforeAll(async () => {
   console_ = await sharedStage();
 });
-afterEach(() => console_.closePages());
+// A page that a failed test leaves is not the one that the next test expects.
+afterEach(({ task }) => (task.result?.state === "fail" ? console_.closePages() : undefined));
+afterAll(() => console_.closePages());
 
 const KINDS = ["schedule", "workflow", "dataset"] as const;
 
@@ -46,7 +48,7 @@ const SHAPES: Record<string, Graph> = {
 };
 
 async function openWith(graph: Graph, path = "/demo/graph", width = 1280) {
-  const opened = await console_.open("/nowhere", { width });
+  const opened = await console_.blank({ width });
   await opened.page.route("**/v1/namespaces/demo/graph*", (route) => route.fulfill({ json: graph }));
   await opened.page.goto(`${console_.origin}${path}`);
   await opened.page.locator(".node").first().waitFor();
@@ -304,7 +306,7 @@ test("arrow keys go along the edges, and Tab passes a graph", async () => {
 });
 
 test("a list has each node with those before and after it", async () => {
-  const { page, context } = await console_.open("/nowhere");
+  const { page, context } = await console_.blank();
   await page.route("**/v1/namespaces/demo/graph*", (route) => route.fulfill({ json: TREE }));
   await page.goto(`${console_.origin}/demo/graph?as=list`);
   const table = page.getByRole("table", { name: "Schedules, workflows and datasets" });
@@ -332,7 +334,7 @@ test("a list has each node with those before and after it", async () => {
 });
 
 test("schedules have the state of their last run, the failed first", async () => {
-  const { page, context } = await console_.open("/nowhere");
+  const { page, context } = await console_.blank();
   const failed = [60, 90];
   await page.route("**/v1/namespaces/demo/graph*", (route) => route.fulfill({ json: TREE }));
   await page.route("**/v1/namespaces/demo/glance", async (route) => {
@@ -372,7 +374,7 @@ test("schedules have the state of their last run, the failed first", async () =>
 });
 
 test("the graph of a DAG has its edges, with what they need", async () => {
-  const { page, context } = await console_.open("/demo/dags/flights/nightly");
+  const { page, context } = await console_.walk("/demo/dags/flights/nightly");
   await page.locator(".node").first().waitFor();
   const { nodes, edges } = await drawn(page);
   expect(pairs(edges)).toEqual([
@@ -438,7 +440,7 @@ const RUN_EDGES = Array.from({ length: 98 }, (_, index) => index + 1)
   .map((edge) => ({ ...edge, on: ["COMPLETED"], within: null }));
 
 test("a run of a DAG has its own 100 nodes, with states and reasons", async () => {
-  const { page, context, complaints } = await console_.open("/nowhere", { width: 1440 });
+  const { page, context, complaints } = await console_.blank({ width: 1440 });
   await page.route(/\/dags\/nightly\/runs\/[^/]+$/, async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ json: { ...(await answer.json()), nodes: RUN_NODES, edges: RUN_EDGES } });
@@ -469,7 +471,7 @@ test("a run of a DAG has its own 100 nodes, with states and reasons", async () =
 });
 
 test("what led to a run is a graph with the edges of the answer", async () => {
-  const { page, context } = await console_.open("/nowhere");
+  const { page, context } = await console_.blank();
   const nodes = ["a", "b", "c", "d"].map((id, index) => ({
     id: `demo.flights.${id}.mf3k0p2q.${index}`,
     kind: "run",
@@ -503,7 +505,7 @@ test("what led to a run is a graph with the edges of the answer", async () => {
 });
 
 test("a node with elements has their counts, and runs one or all failed again", async () => {
-  const { page, context } = await console_.open("/demo/dags/flights/nightly?node=jfk");
+  const { page, context } = await console_.walk("/demo/dags/flights/nightly?node=jfk");
   const side = page.getByRole("complementary");
   await side.getByText("28 of 30 succeeded; 2 failed").waitFor();
   expect(await page.locator('[data-node="jfk"] .node-note').textContent()).toBe("✗2 of 30 failed");
@@ -536,7 +538,7 @@ test("a node with elements has their counts, and runs one or all failed again", 
 });
 
 test("a branch that was not taken is dashed, and results can be read", async () => {
-  const { page, context } = await console_.open("/nowhere");
+  const { page, context } = await console_.blank();
   const state = (name: string, why: string, more: object = {}) => ({
     state: name,
     why,
