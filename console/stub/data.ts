@@ -118,7 +118,7 @@ export function run(number: number) {
         ? pick(["exit code 1: the file is empty", "exit code 137: out of memory", "timed out after 2 h"], number)
         : "",
     code: state === "FAILED" ? "target_failed" : null,
-    fired_by: "1 partition arrived",
+    fired_by: "trigger met: 1 partition of demo.weather came at 2026-11-20T05:00:00.000Z",
     kind: "gathering",
     number,
     waited_for: number % 40 === 27 ? "waits for a slot of pool demo.spark: 20 of 20 in use" : null,

@@ -25,22 +25,41 @@ const TYPES: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-function reply(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
+const pack = (body: string | Buffer) => gzipSync(body, { level: 1 });
+
+function reply(response: ServerResponse, status: number, type: string, packed: Buffer, cache = "no-store"): void {
   response.writeHead(status, {
     "Content-Type": type,
     "Content-Security-Policy": POLICY,
-    "Cache-Control": "no-store",
+    "Cache-Control": cache,
     "Content-Encoding": "gzip",
   });
-  response.end(status === 204 ? undefined : gzipSync(body, { level: 1 }));
+  response.end(status === 204 ? undefined : packed);
 }
 
-async function file(path: string): Promise<[string, Buffer]> {
+interface Asset {
+  type: string;
+  packed: Buffer;
+  cache: string;
+}
+
+/** The parts of the build, by their paths. Their names change with their content, so a browser may keep them. */
+const assets = new Map<string, Asset>();
+
+async function file(path: string): Promise<Asset> {
   const wanted = normalize(path).replace(/^(\.\.[/\\])+/, "");
+  const known = assets.get(wanted);
+  if (known) return known;
   // Ids have dots, so an address of a view may look like a file.
-  if (wanted.startsWith("/assets/") || wanted === "/favicon.svg")
-    return [TYPES[extname(wanted)] ?? "application/octet-stream", await readFile(join(STATIC, wanted))];
-  return ["text/html; charset=utf-8", await readFile(join(STATIC, "index.html"))];
+  if (!wanted.startsWith("/assets/") && wanted !== "/favicon.svg") {
+    const packed = pack(await readFile(join(STATIC, "index.html")));
+    return { type: "text/html; charset=utf-8", packed, cache: "no-store" };
+  }
+  const packed = pack(await readFile(join(STATIC, wanted)));
+  const type = TYPES[extname(wanted)] ?? "application/octet-stream";
+  const found = { type, packed, cache: "public, max-age=31536000, immutable" };
+  if (wanted.startsWith("/assets/")) assets.set(wanted, found);
+  return found;
 }
 
 /** Start the stand-in; resolves with the server once it listens. `delay` makes each answer slow, in ms. */
@@ -56,21 +75,22 @@ export function start(port: number, { delay = () => 0 }: { delay?: () => number 
             hint: "run sluice console again",
           },
         };
-        reply(response, 401, "application/json", JSON.stringify(fault));
+        reply(response, 401, "application/json", pack(JSON.stringify(fault)));
         return;
       }
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {};
       const [status, content] = answer(request.method ?? "GET", url, body);
-      setTimeout(() => reply(response, status, "application/json", JSON.stringify(content)), delay());
+      const packed = pack(JSON.stringify(content));
+      setTimeout(() => reply(response, status, "application/json", packed), delay());
       return;
     }
     try {
-      const [type, content] = await file(url.pathname);
-      reply(response, 200, type, content);
+      const { type, packed, cache } = await file(url.pathname);
+      reply(response, 200, type, packed, cache);
     } catch {
-      reply(response, 404, "text/plain", "not here");
+      reply(response, 404, "text/plain", pack("not here"));
     }
   });
   return new Promise<typeof server>((resolve) => server.listen(port, "127.0.0.1", () => resolve(server)));

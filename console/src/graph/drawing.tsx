@@ -29,7 +29,13 @@ interface Drawn {
   /** The lines of the names, by node. */
   names: Map<string, string[]>;
   /** The texts on the edges, by `from` and `to`. */
-  labels: Map<string, string>;
+  labels: Map<string, Text>;
+}
+
+/** A text on an edge, and its width in px. */
+interface Text {
+  text: string;
+  width: number;
 }
 
 const pair = ({ from, to }: { from: string; to: string }) => `${from}\n${to}`;
@@ -58,14 +64,15 @@ function useDrawn(nodes: PictureNode[], edges: readonly Edge[], measured: (wide:
     const longest = Math.max(...given.map(([, title]) => ofName(title)));
     const width = Math.ceil(Math.min(WIDE, Math.max(NARROW, longest + PAD)));
     const names = new Map(given.map(([id, title]) => [id, linesOf(title, width - PAD, 2, ofName)]));
-    const labels = new Map<string, string>();
+    const labels = new Map<string, Text>();
     const boxes = given.map(([id]) => ({ id, width, height: HEIGHT + ((names.get(id)?.length ?? 1) - 1) * LINE }));
     const arrows = pairs.map(([key, label]) => {
       const [from = "", to = ""] = key.split("\n");
       if (!label) return { from, to };
       const text = linesOf(label, MOST, 1, ofLabel)[0] ?? "";
-      labels.set(key, text);
-      return { from, to, label: { width: Math.ceil(ofLabel(text)) + 12, height: LABEL } };
+      const width = Math.ceil(ofLabel(text)) + 12;
+      labels.set(key, { text, width });
+      return { from, to, label: { width, height: LABEL } };
     });
     layOut(boxes, arrows).then((layout) => {
       if (!live) return;
@@ -253,7 +260,7 @@ const Edges = memo(function Edges({
       </defs>
       {ways.map(({ way, near }) => {
         const path = pathOf(way);
-        const text = labels.get(pair(way));
+        const label = labels.get(pair(way));
         const edge = known.get(pair(way));
         const look = `edge ${near ? "near" : ""} ${edge?.isLeftOut ? "left-out" : ""}`;
         return (
@@ -261,7 +268,7 @@ const Edges = memo(function Edges({
             <title>{`${edge?.text ?? ""}${edge?.isLeftOut ? ", not taken" : ""}`}</title>
             <path className="edge-target" d={path} />
             <path className="edge-line" d={path} markerEnd={near ? "url(#arrow-near)" : "url(#arrow)"} />
-            {text && way.label && <Label text={text} at={way.label} />}
+            {label && way.label && <Label of={label} at={way.label} />}
           </g>
         );
       })}
@@ -269,11 +276,21 @@ const Edges = memo(function Edges({
   );
 });
 
-function Label({ text, at }: { text: string; at: Spot }) {
+/** A text on an edge, on a ground of its own: the line does not run through it. */
+function Label({ of: { text, width }, at }: { of: Text; at: Spot }) {
   return (
-    <text className="edge-label" x={at.x} y={at.y + 4} textAnchor="middle">
-      {text}
-    </text>
+    <>
+      <rect
+        className="edge-label-ground"
+        x={at.x - width / 2 + 2}
+        y={at.y - LABEL / 2}
+        width={width - 4}
+        height={LABEL}
+      />
+      <text className="edge-label" x={at.x} y={at.y + 4} textAnchor="middle">
+        {text}
+      </text>
+    </>
   );
 }
 

@@ -54,7 +54,8 @@ export function pixelOf(ms: number, span: Span): number {
 
 /**
  * The bars of what ran, and before each that of its wait, as seen in a span. A bar that begins in the pixel in which the
- * one before it in its row ends becomes a part of that one, if one of both is narrower than two pixels.
+ * one before it in its row ends becomes a part of that one, if both look alike, or if both are narrower than two pixels.
+ * Otherwise a failure of a moment would colour the long run beside it.
  */
 export function mergeBars(columns: Columns, states: string[], span: Span, now: number): Bar[] {
   const looks = states.map(lookOf);
@@ -62,14 +63,17 @@ export function mergeBars(columns: Columns, states: string[], span: Span, now: n
   // The last bar of each row: at even places those of attempts, at odd ones those of waits.
   const last: (Bar | undefined)[] = [];
   const add = (place: number, start: number, end: number, look: Look, index: number) => {
-    const x = Math.max(0, pixelOf(start, span));
+    const begin = Math.max(0, pixelOf(start, span));
     const stop = Math.min(span.width, pixelOf(end, span));
-    if (stop < 0 || x > span.width) return;
+    if (stop < 0 || begin > span.width) return;
     const many = columns.count[index] ?? 1;
-    const width = Math.max(1, stop - x);
     const before = last[place];
-    const near = before !== undefined && x <= before.x + before.width + 0.5 && Math.abs(x - before.x) < 3;
-    if (near && (width < 2 || before.width < 2 || before.look === look)) {
+    const near = before !== undefined && begin <= before.x + before.width + 0.5 && Math.abs(begin - before.x) < 3;
+    const narrow = Math.max(1, stop - begin) < 2;
+    // Beside a narrow bar, a wide one begins where that one ends: both are seen.
+    const x = near && !narrow && before.width < 2 && before.look !== look ? before.x + before.width : begin;
+    const width = Math.max(1, stop - x);
+    if (near && (before.look === look || (narrow && before.width < 2))) {
       before.width = Math.max(before.width, x + width - before.x);
       if (WEIGHT[look] >= WEIGHT[before.look]) before.look = look;
       before.count += many;

@@ -26,6 +26,29 @@ export function inShort(reason: string): string {
   return reason.replace(/^approved by (.+), else \w+: waits for approval$/, "waits for approval by $1");
 }
 
+/** What started a run, in a list of runs: `1 partition of a.b came at ...`, without the words that each of them has. */
+export function causeInShort(cause: string): string {
+  return cause.replace(/^trigger met: /, "");
+}
+
+/** What started a run, after the word "started": `because it was due`, `by run now`, `by backfill d8a3eb678910e85e`. */
+export function startInWords(cause: string): string {
+  if (cause === "due") return "because it was due";
+  if (cause.startsWith("trigger met: ")) return `because ${causeInShort(cause)}`;
+  return cause.startsWith("element ") ? `for ${cause}` : `by ${cause}`;
+}
+
+/** A reason of a node of a DAG. A node without others before it waits for the begin of its run, which the API tells as an
+ * end of the DAG's start: `trigger met: demo.a.nightly reached COMPLETED at ...`. */
+export function withBeginning(reason: string, dag: string): string {
+  return reason.replace(`${dag} reached COMPLETED at`, "the run began at");
+}
+
+/** Ids of runs in a text, in short: `a.b.c.mwz19wji.22f7ed3f514a94d965cf` is `a.b.c 22f7ed3f`. */
+export function withShortIds(text: string): string {
+  return text.replace(/\.[0-9a-z]{8}\.([0-9a-f]{8})[0-9a-f]{12}(?![\w-])/g, " $1");
+}
+
 /** What a job waited for before its run: ` for a slot of pool a.b`, or `: the schedule has been paused`. */
 export function waitInWords(reason: string): string {
   const short = inShort(reason);
@@ -33,6 +56,11 @@ export function waitInWords(reason: string): string {
 }
 
 const INSTANT = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})/g;
+
+/** A text with its instants as `write` has them. */
+export function withInstants(text: string, write: (at: number) => string): string {
+  return text.replace(INSTANT, (at) => write(Date.parse(at)));
+}
 
 /** What to run next: `run it again: sluice runs rerun ID`. */
 const COMMAND = /(?<=: )sluice [a-z-]+ [^();]+/g;

@@ -23,7 +23,7 @@ export function Command({ text, shown = text }: { text: string; shown?: string }
   };
   return (
     <span className="command">
-      <code>
+      <code title={shown}>
         <span className="prompt" aria-hidden="true">
           ${" "}
         </span>

@@ -1,5 +1,6 @@
 import { useRouter } from "@tanstack/react-router";
-import type { AnchorHTMLAttributes, MouseEvent, ReactNode } from "react";
+import { type AnchorHTMLAttributes, Fragment, type MouseEvent, type ReactNode } from "react";
+import type { PartOfDag } from "../api/types";
 import { useZoneChoice } from "../frame/place";
 import { asWritten, dagOfStart, isOfMessage, shortId, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
@@ -36,10 +37,30 @@ function addressOf(name: string, tab?: string): { to: string; search?: Search } 
   return isOfMessage(name) ? { to: paths.message(name) } : { to: paths.schedule(name), search: tab ? { tab } : {} };
 }
 
-export function ScheduleLink({ name, tab }: { name: string; tab?: string }) {
+/** A name that may go on in another line after each of its parts. */
+const InParts = ({ text }: { text: string }) =>
+  text.split(/(?<=[._/-])/).map((part, index) => (
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
+
+interface ScheduleLinkProps {
+  name: string;
+  tab?: string;
+  /** Of the run of an element, its place in the list, which stands behind the name: `load[3]`. */
+  element?: number;
+  /** Whether a long name takes several lines. */
+  breaks?: boolean;
+}
+
+/** A link to a schedule. */
+export function ScheduleLink({ name, tab, element, breaks = false }: ScheduleLinkProps) {
   return (
     <Go {...addressOf(name, tab)} className="name" title={asWritten(name)}>
-      {shortName(name)}
+      {breaks ? <InParts text={shortName(name)} /> : shortName(name)}
+      {element !== undefined && `[${element}]`}
     </Go>
   );
 }
@@ -56,6 +77,16 @@ export function JobLink({ id, children }: { id: string; children?: ReactNode }) 
   return (
     <Go to={paths.job(id)} className="id" title={id}>
       {children ?? shortId(id)}
+    </Go>
+  );
+}
+
+/** Of a job or run of a DAG, the way to its node in the run of the DAG. */
+export function PlaceInItsDag({ of }: { of: PartOfDag | null }) {
+  if (!of) return null;
+  return (
+    <Go to={paths.dag(of.name)} search={{ run: of.run_id, node: of.node ?? undefined }}>
+      {of.node ? `node ${of.node} of` : "start of"} the DAG {shortName(of.name)}
     </Go>
   );
 }

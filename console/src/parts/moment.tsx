@@ -20,7 +20,7 @@ const isWall = (text: string) => {
   return isDay(day) && !Number.isNaN(Date.parse(`${day}T${time}Z`));
 };
 
-function Field({ value, take, check, expected, ...rest }: FieldProps & { check: Check; expected: string }) {
+function Field({ value, take, check, expected, hint, ...rest }: FieldProps & Expected) {
   const [typed, setTyped] = useState<string | null>(null);
   const wrong = typed !== null && typed !== "" && !check(typed.trim());
   return (
@@ -30,7 +30,7 @@ function Field({ value, take, check, expected, ...rest }: FieldProps & { check: 
         type="text"
         inputMode="numeric"
         className="moment"
-        placeholder={expected}
+        placeholder={hint ?? expected}
         spellCheck={false}
         aria-invalid={wrong || undefined}
         title={wrong ? `expected a text such as ${expected}` : rest.title}
@@ -49,9 +49,16 @@ function Field({ value, take, check, expected, ...rest }: FieldProps & { check: 
 
 type Check = (text: string) => boolean;
 
+interface Expected {
+  check: Check;
+  expected: string;
+  /** What stands in the empty field. */
+  hint?: string;
+}
+
 /** A day: `2026-11-20`. */
 export function DayField(props: FieldProps) {
-  return <Field {...props} check={isDay} expected="2026-11-20" />;
+  return <Field {...props} check={isDay} expected="2026-11-20" hint="day: 2026-11-20" />;
 }
 
 /** A wall time: `2026-11-20 07:00`. */

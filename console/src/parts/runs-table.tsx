@@ -5,7 +5,7 @@ import { useGo } from "../frame/place";
 import { events, knownOf, type Line, linesOf } from "../lib/fires";
 import { dagOfStart, duration, partition, shortId } from "../lib/format";
 import { paths } from "../lib/paths";
-import { inShort, waitInWords } from "../lib/sentence";
+import { causeInShort, inShort, waitInWords } from "../lib/sentence";
 import { copyCommand } from "./command";
 import { FireLink, FireState, FireSummary } from "./fire";
 import { Go, JobLink, RunLink, ScheduleLink } from "./go";
@@ -16,8 +16,11 @@ const scheduleOf = <T,>(name: (row: T) => string): Column<T> => ({
   id: "schedule",
   width: "minmax(150px, 1.2fr)",
   head: "Schedule",
-  cell: (row) => <ScheduleLink name={name(row)} />,
+  cell: (row) => <ScheduleLink name={name(row)} element={elementOf(row)} />,
 });
+
+/** The place of an element in the list of its node, of the run of one. */
+const elementOf = (row: unknown) => (row as { row?: { each?: { index: number } } }).row?.each?.index;
 
 /** The first of the rows of a line. */
 const firstOf = <T,>(line: Line<T>): T => (line.fire === null ? line.row : (line.rows[0] as T));
@@ -30,7 +33,7 @@ const rowOf =
 
 const TOOK: Column<Line<Run>> = {
   id: "took",
-  width: "86px",
+  width: "74px",
   head: "Took",
   end: true,
   cell: rowOf((run) => <Ran run={run} />),
@@ -84,7 +87,7 @@ export function RunsTable({
     ...(ofOne ? [] : [scheduleOf<Line<Run>>((line) => firstOf(line).schedule)]),
     {
       id: "run",
-      width: "minmax(150px, 0.9fr)",
+      width: "minmax(124px, 0.8fr)",
       head: "Run",
       cell: (line) =>
         line.fire === null ? (
@@ -98,13 +101,13 @@ export function RunsTable({
     },
     {
       id: "claimed",
-      width: "132px",
+      width: "120px",
       head: "Begun",
       cell: (line) => <When at={line.fire === null ? line.row.claimed_at : begunAt(line.rows)} />,
     },
     {
       id: "waited",
-      width: "78px",
+      width: "70px",
       head: "Waited",
       end: true,
       span: (line) => (line.fire === null ? 1 : late ? 3 : 4),
@@ -123,7 +126,7 @@ export function RunsTable({
     ...(late ? [] : [TOOK]),
     {
       id: "late",
-      width: "86px",
+      width: "72px",
       head: "Late",
       end: true,
       cell: rowOf((run) => <LateRun run={run} />),
@@ -134,7 +137,9 @@ export function RunsTable({
       head: late ? "Why late" : "Why",
       cell: rowOf((run) => (
         <Reason
-          text={late && run.waited_for ? `waited${waitInWords(run.waited_for)}` : run.reason || run.fired_by}
+          text={
+            late && run.waited_for ? `waited${waitInWords(run.waited_for)}` : run.reason || causeInShort(run.fired_by)
+          }
           short
         />
       )),

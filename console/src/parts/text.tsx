@@ -17,7 +17,7 @@ import {
   withoutNamespace,
 } from "../lib/format";
 import { type Begun, lateBy, missedBy } from "../lib/late";
-import { type Noun, pieces } from "../lib/sentence";
+import { type Noun, pieces, withShortIds } from "../lib/sentence";
 import { lookOfState, type StateLook } from "../lib/states";
 import { full, type Precision, show } from "../lib/zone";
 import { Go } from "./go";
@@ -48,21 +48,21 @@ export function Reason({ text, refs, short = false }: { text: string; refs?: Nou
   return (
     <span
       className={short ? "reason short" : "reason"}
-      title={short || asWritten(text) !== text ? text : undefined}
+      title={short || withShortIds(asWritten(text)) !== text ? text : undefined}
       dir="auto"
     >
       {pieces(text, refs).map((piece, index) => (
         <Fragment key={index}>
           {piece.kind === "link" ? (
             <Go to={piece.to} search={piece.search}>
-              {withoutNamespace(piece.text, ns)}
+              {withShortIds(withoutNamespace(piece.text, ns))}
             </Go>
           ) : piece.kind === "instant" ? (
             <When at={piece.text} as="second" />
           ) : piece.kind === "command" ? (
             <code>{piece.text}</code>
           ) : (
-            withoutNamespace(piece.text, ns)
+            withShortIds(withoutNamespace(piece.text, ns))
           )}
         </Fragment>
       ))}

@@ -201,7 +201,7 @@ function Wizard({ name, byData: isByData, per, counted }: WizardProps) {
                     value={range[end]}
                     required={end === "from" && !range.to}
                     disabled={partitions.length > 0}
-                    placeholder={example}
+                    placeholder={example && `such as ${example}`}
                     spellCheck={false}
                     onChange={(event) => edit(() => setRange({ ...range, [end]: event.target.value }))}
                   />
@@ -222,7 +222,7 @@ function Wizard({ name, byData: isByData, per, counted }: WizardProps) {
                 <textarea
                   rows={3}
                   value={named}
-                  placeholder={example}
+                  placeholder={example && `such as ${example}`}
                   spellCheck={false}
                   onChange={(event) => edit(() => setNamed(event.target.value))}
                 />

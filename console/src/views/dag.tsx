@@ -12,6 +12,7 @@ import { Picture, type PictureNode } from "../graph/picture";
 import type { Edge } from "../graph/walk";
 import { between, count, duration, partition, shortId, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
+import { causeInShort, type Noun, withBeginning } from "../lib/sentence";
 import { PAUSED, type StateLook } from "../lib/states";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
@@ -108,16 +109,12 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
         <Await query={why}>
           {(data) => (
             <div className="body">
-              <p className="because">
-                <Reason text={data.why} refs={data.refs} />
-              </p>
+              <WhyOfDag name={name} why={data.why} refs={data.refs} />
             </div>
           )}
         </Await>
       </Panel>
-      <Panel title="Next" tools={<Command text={commands.preview(`${name}~`)} />}>
-        <Next name={`${name}~`} skips={definition.skips ?? []} />
-      </Panel>
+      <NextStarts name={name} definition={definition} />
       <Panel title="Runs" note="the newest first; one is shown above">
         <Await query={runs}>
           {({ items }) =>
@@ -179,7 +176,7 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
                           </span>
                         </td>
                         <td>
-                          <Reason text={item.fired_by} />
+                          <Reason text={causeInShort(item.fired_by)} />
                         </td>
                       </tr>
                     ))}
@@ -190,6 +187,41 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
           }
         </Await>
       </Panel>
+    </>
+  );
+}
+
+/** The next starts by a clock; nothing for a DAG that none starts. */
+function NextStarts({ name, definition }: { name: string; definition: StoredDag }) {
+  const start = `${name}~`;
+  const query = useQuery(schedule.preview(start, 6));
+  if (query.data?.items.length === 0) return null;
+  return (
+    <Panel title="Next" tools={<Command text={commands.preview(start)} />}>
+      <Next name={start} skips={definition.skips ?? []} />
+    </Panel>
+  );
+}
+
+/** Why a DAG does what it does: each run and node in a line of its own. */
+function WhyOfDag({ name, why, refs }: { name: string; why: string; refs: Noun[] | undefined }) {
+  const [first = "", ...others] = withBeginning(why, name).split(
+    /; (?=node \S+, run |run \S+, node |\d+ more failed|waits for |the next fire )/,
+  );
+  return (
+    <>
+      <p className="because">
+        <Reason text={first} refs={refs} />
+      </p>
+      {others.length > 0 && (
+        <ul className="reasons">
+          {others.map((text) => (
+            <li key={text}>
+              <Reason text={text} refs={refs} />
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   );
 }
@@ -283,10 +315,19 @@ function shownEdge(edge: NonNullable<StoredDag["edges"]>[number]): Edge {
 function patternInWords(pattern: Record<string, unknown>): string {
   return Object.entries(pattern)
     .map(([key, values]) => {
-      const isPlain = Array.isArray(values) && values.every((value) => typeof value !== "object");
-      return isPlain ? `${key} is ${values.join(" or ")}` : `${key} ${JSON.stringify(values)}`;
+      const parts = Array.isArray(values) ? values.map(valueInWords) : [null];
+      return parts.includes(null) ? `${key} ${JSON.stringify(values)}` : `${key} is ${parts.join(" or ")}`;
     })
     .join(", ");
+}
+
+/** One of the values of a pattern: `full`, or `not full or both`; null for what has no short words. */
+function valueInWords(value: unknown): string | null {
+  if (typeof value !== "object" || value === null) return String(value);
+  const [[word, of] = [], ...more] = Object.entries(value);
+  const all = [of].flat();
+  if (word !== "anything-but" || more.length > 0 || all.some((one) => typeof one === "object")) return null;
+  return `not ${all.join(" or ")}`;
 }
 
 function shownAs({ name, when }: NodeOfDag, state: StateOfNode | undefined): PictureNode {
@@ -322,7 +363,7 @@ function RunTitle({ run }: { run: RunOfDag }) {
 }
 
 /** Without a chosen node: those that have not succeeded, and why. They are what holds a run up. */
-function OpenNodes({ run }: { run: RunOfDag | undefined }) {
+function OpenNodes({ dag, run }: { dag: string; run: RunOfDag | undefined }) {
   if (run?.state === "WAITING") {
     return (
       <aside className="side">
@@ -345,7 +386,7 @@ function OpenNodes({ run }: { run: RunOfDag | undefined }) {
           <li key={name}>
             <Beside node={name} run={run} />
             <span className="sub">
-              <Reason text={node.why} />
+              <Reason text={withBeginning(node.why, dag)} />
             </span>
           </li>
         ))}
@@ -386,7 +427,7 @@ function NodePanel({
   node: string | undefined;
 }) {
   const given = graph.nodes.find(({ name }) => name === node);
-  if (!given || !node) return <OpenNodes run={run} />;
+  if (!given || !node) return <OpenNodes dag={dag} run={run} />;
   const state = run?.nodes[node];
   const own = definition.schedules?.find((schedule) => schedule.endsWith(`~${node}`));
   const before = graph.edges.filter(({ to }) => to === node);
@@ -395,12 +436,12 @@ function NodePanel({
     <aside className="side">
       <p className="faint">node</p>
       <h2>{node}</h2>
-      {state && <Now of={state} />}
+      {state && <Now dag={dag} of={state} />}
       {state && <Result of={state} />}
       {run && (
         <span className="row-tools stacked">
           {state?.run_id && lives(state.state) && <ActButton small action={actions.cancelRun(state.run_id)} />}
-          {!["WAITING", "RUNNING"].includes(run.state) && (
+          {!["WAITING", "RUNNING"].includes(run.state) && !isNotChosen(graph, state, node) && (
             <>
               <ActButton small action={actions.rerunDag(dag, run.run_id, { from: node })}>
                 Run from here again
@@ -443,10 +484,18 @@ function NodePanel({
           </ul>
         </>
       )}
-      {own && <ScheduleLink name={own} />}
+      {own && (
+        <p className="faint">
+          schedule <ScheduleLink name={own} />
+        </p>
+      )}
     </aside>
   );
 }
+
+/** Whether an edge has decided that a node does not run. Then no run again begins at it: its edges decide in each round. */
+const isNotChosen = (graph: GraphOfDag, state: StateOfNode | undefined, node: string) =>
+  state?.state === "SKIPPED" && graph.edges.some((edge) => edge.to === node && edge.text?.includes("if "));
 
 const SHORT = 400; // characters of a result that is shown at once
 
@@ -464,12 +513,13 @@ function Result({ of: { result, result_refused } }: { of: StateOfNode }) {
 }
 
 /** The state of a node, why, and its run. */
-function Now({ of: { state, why, run_id, attempt, round, started_at, ended_at } }: { of: StateOfNode }) {
+function Now({ dag, of }: { dag: string; of: StateOfNode }) {
+  const { state, why, run_id, attempt, round, started_at, ended_at } = of;
   return (
     <>
       <State state={state} />
       <p>
-        <Reason text={why} />
+        <Reason text={withBeginning(why, dag)} />
       </p>
       {started_at && (
         <p>

@@ -155,7 +155,7 @@ function Partitions({
         columns={[
           {
             id: "partition",
-            width: "minmax(140px, 1fr)",
+            width: "minmax(110px, 1fr)",
             head: "Partition",
             cell: (item) => (
               <button type="button" className="link id" onClick={() => choose(partition(item.partition))}>
@@ -165,12 +165,12 @@ function Partitions({
           },
           ...(periods ? [PERIOD] : []),
           ...(items.some((item) => item.late?.length) ? [LATE] : []),
-          { id: "ready", width: "150px", head: "Ready", cell: (item) => <When at={item.ready_at} as="second" /> },
+          { id: "ready", width: "140px", head: "Ready", cell: (item) => <When at={item.ready_at} as="second" /> },
           {
             id: "path",
-            width: "minmax(160px, 2fr)",
+            width: "minmax(140px, 2fr)",
             head: "Path",
-            cell: (item) => <code title={item.path}>{item.path}</code>,
+            cell: (item) => <code title={item.path}>{within(item.path)}</code>,
           },
         ]}
       />
@@ -179,9 +179,12 @@ function Partitions({
   return <Days name={name} items={items} more={more} chosen={chosen} choose={choose} />;
 }
 
+/** The end of a path that has the keys: `day=2026-11-20/`. What is before them is the place of the dataset. */
+const within = (path: string) => /(?:[^/=]+=[^/]*\/)+[^/]*$/.exec(path)?.[0] ?? path;
+
 const PERIOD: Column<RegisteredPartition> = {
   id: "period",
-  width: "minmax(120px, 1fr)",
+  width: "minmax(100px, 1fr)",
   head: "Period",
   cell: ({ period }) => (period ? <span title={reach(period)}>{period.label}</span> : "-"),
 };

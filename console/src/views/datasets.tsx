@@ -38,7 +38,7 @@ export function Datasets() {
   const columns: Column<StoredDataset>[] = [
     {
       id: "name",
-      width: "minmax(120px, 1fr)",
+      width: "minmax(160px, 1.6fr)",
       head: "Name",
       cell: (item) => (
         <Go to={paths.dataset(item.name)} className="name">
@@ -47,8 +47,8 @@ export function Datasets() {
       ),
     },
     { id: "format", width: "64px", head: "Format", cell: (item) => item.format },
-    { id: "keys", width: "minmax(120px, 0.8fr)", head: "Keys", cell: (item) => (item.keys ?? []).join("/") },
-    { id: "newest", width: "minmax(120px, 0.8fr)", head: "Newest", cell: (item) => <Newest of={item} /> },
+    { id: "keys", width: "minmax(96px, 0.6fr)", head: "Keys", cell: (item) => (item.keys ?? []).join("/") },
+    { id: "newest", width: "minmax(112px, 0.7fr)", head: "Newest", cell: (item) => <Newest of={item} /> },
     {
       id: "age",
       width: "80px",

@@ -68,14 +68,14 @@ function One({
   isOver: boolean;
 }) {
   const name = `${node}[${item.index}]`;
-  const value = JSON.stringify(item.value);
+  const value = typeof item.value === "string" ? item.value : JSON.stringify(item.value);
   const failed = !["SUCCEEDED", "RUNNING", "STARTING", "RETRYING", "WAITING", "PENDING"].includes(item.state);
   return (
     <li>
       <span className="element">
         <State state={item.state} word={false} />
         {item.run_id ? <RunLink id={item.run_id}>{name}</RunLink> : <span className="id">{name}</span>}
-        <code title={value}>{value}</code>
+        <span className="space" />
         {item.started_at && (
           <span className="faint">
             <Took from={item.started_at} to={item.ended_at} living={!item.ended_at} />
@@ -87,6 +87,9 @@ function One({
           </ActButton>
         )}
       </span>
+      <code className="element-value" title={value}>
+        <bdi>{value}</bdi>
+      </code>
       {item.state !== "SUCCEEDED" && (
         <span className="sub">
           <Reason text={item.why} />

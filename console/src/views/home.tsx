@@ -339,8 +339,8 @@ function Line({
   return (
     <tr>
       <td className="fit">{what}</td>
-      <td className="fit">
-        <ScheduleLink name={schedule} />
+      <td className="of">
+        <ScheduleLink name={schedule} breaks />
       </td>
       <td>{children}</td>
       <td className="end">
@@ -567,8 +567,9 @@ function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
           const run = line.fire === null ? line.row : (line.rows[0] as Run);
           return (
             <tr key={line.fire ?? `${run.run_id} ${run.attempt}`}>
-              <td className="fit">
-                <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
+              <td className="of">
+                <State state={run.state} word={false} />{" "}
+                <ScheduleLink name={run.schedule} element={run.each?.index} breaks />
               </td>
               <td className="fit">
                 {line.fire === null ? (
@@ -583,7 +584,9 @@ function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
                     <FireSummary id={line.fire} known={knownOf(line.rows)} />
                   </span>
                 )}
-                <Reason text={run.reason} />
+                <span className="three-lines" title={run.reason}>
+                  <Reason text={run.reason} />
+                </span>
               </td>
               <td className="end">
                 <Ago at={run.ended_at} />

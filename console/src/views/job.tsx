@@ -5,20 +5,32 @@ import { actions } from "../api/actions";
 import { ApiError } from "../api/client";
 import { commands } from "../api/commands";
 import { jobWhy, job as readJob } from "../api/queries";
+import type { Job } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { partition, shortId, shortName } from "../lib/format";
+import { asWritten, partition, shortId, shortName } from "../lib/format";
 import { waitsFor } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { ofPartition } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
 import { PlaceInItsFire, useFireInstead } from "../parts/fire";
-import { Go, ScheduleLink } from "../parts/go";
+import { Go, PlaceInItsDag, ScheduleLink } from "../parts/go";
 import { Await, Loading, Panel } from "../parts/panel";
 import { Lasts, Reason, State, When } from "../parts/text";
 import { Constraints, TriggerTree } from "../parts/tree";
+
+/** What a job is, by its kind. */
+const KINDS: Record<Job["kind"], string> = {
+  gathering: "gathers what its trigger waits for",
+  fire: "a fire of its clock",
+  detached: "has what its trigger waits for",
+  run_now: "somebody has run it",
+  retry: "the next attempt of a run that failed",
+  redrive: "an event that is sent again",
+  backfill: "a part of a backfill",
+};
 
 /** A waiting job. Once it has become a run, the page is that of the run, which has the same id. */
 export function JobView() {
@@ -47,6 +59,7 @@ export function JobView() {
               </h1>
               <State state={data.state} />
               <PlaceInItsFire of={data} />
+              <PlaceInItsDag of={data.dag} />
               <span className="space" />
               <span className="tools">
                 {waitsFor(data, "approval") && (
@@ -105,7 +118,7 @@ export function JobView() {
                   <dt>Schedule</dt>
                   <dd>{shortName(data.schedule)}</dd>
                   <dt>Kind</dt>
-                  <dd>{data.kind.replaceAll("_", " ")}</dd>
+                  <dd>{KINDS[data.kind]}</dd>
                   <dt>Made at</dt>
                   <dd>
                     <When at={data.created_at} as="second" />
@@ -132,7 +145,7 @@ export function JobView() {
                   {data.holds.length > 0 && (
                     <>
                       <dt>Holds</dt>
-                      <dd>{data.holds.join(", ")}</dd>
+                      <dd>{data.holds.map(asWritten).join(", ")}</dd>
                     </>
                   )}
                   {data.inherited_priority !== null && (

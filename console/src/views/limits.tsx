@@ -21,6 +21,7 @@ const FILTERS: SearchKey[] = ["q", "kind"];
 /** The kinds of limits, each with its word. An admission is a part of a policy. */
 const KINDS: Record<string, string> = {
   workflow: "workflow",
+  dag: "DAG",
   group: "group",
   rate: "rate",
   pool: "pool",
@@ -46,7 +47,7 @@ export function Limits() {
         <h1>Limits</h1>
         <span className="faint" aria-live="polite">
           {query.data &&
-            `${number(shown.length, !query.data.whole)} of pools, policies, workflows, groups, rates and EMR`}
+            `${number(shown.length, !query.data.whole)} of pools, policies, workflows, DAGs, groups, rates and EMR`}
         </span>
         <span className="space" />
         <Command text={commands.pools(ns)} />
@@ -209,8 +210,8 @@ function Every({
 /** The command that shows a limit, or the list in which it stands. */
 function commandOf(ns: string, limit: Limit): string {
   const [, owner = ""] = limit.name.split(":");
-  if (limit.kind === "pool" || limit.kind === "policy") return commands.describe(limit.kind, owner);
-  return limit.kind === "workflow" ? commands.describe("workflow", owner) : commands.jobs(ns);
+  const has = ["pool", "policy", "workflow", "dag"].includes(limit.kind);
+  return has ? commands.describe(limit.kind, owner) : commands.jobs(ns);
 }
 
 /** How many of a list are drawn before a person asks for more: more than these nobody compares at a glance. */

@@ -39,8 +39,15 @@ const COLUMNS: Column<StoredMessage>[] = [
     cell: (message) => (message.due_time ? "once" : <code>{written(message.schedule)}</code>),
   },
   { id: "to", width: "minmax(140px, 1fr)", head: "To", cell: (message) => targetOf(message) },
-  { id: "owner", width: "minmax(80px, 0.6fr)", head: "Owner", cell: (message) => message.owner ?? "" },
 ];
+
+/** Only if a message has one: an empty column says nothing. */
+const OWNER: Column<StoredMessage> = {
+  id: "owner",
+  width: "minmax(80px, 0.6fr)",
+  head: "Owner",
+  cell: (message) => message.owner ?? "",
+};
 
 /** The messages that have something left to send. */
 export function Messages() {
@@ -91,7 +98,7 @@ export function Messages() {
           <Rows
             label="Messages"
             rows={shown}
-            columns={COLUMNS}
+            columns={shown.some(({ owner }) => owner) ? [...COLUMNS, OWNER] : COLUMNS}
             rowKey={(message) => message.name}
             onOpen={(message) => go(paths.message(message.name))}
             empty={

@@ -222,7 +222,9 @@ function Row({
       </th>
       {row.why ? (
         <td colSpan={days.length} className="faint">
-          no periods: {row.why}
+          <span className="periods-none" title={row.why}>
+            no periods: no clock starts it, and its trigger counts none
+          </span>
         </td>
       ) : (
         cells.map((cell, index) => (

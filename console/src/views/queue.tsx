@@ -172,14 +172,14 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "schedule",
-      width: "minmax(180px, 1fr)",
+      width: "minmax(210px, 1.3fr)",
       head: "Schedule",
       cell: (line) =>
         "group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={firstOf(line).schedule} />,
     },
     {
       id: "job",
-      width: "minmax(136px, 0.7fr)",
+      width: "minmax(104px, 0.5fr)",
       head: "Job",
       cell: (line) =>
         "group" in line ? (

@@ -63,13 +63,13 @@ export function Report() {
       </div>
       <section className="panel scroll-x">
         {isMissing(query.error) ? (
-          <Empty command={commands.report(ns, search.day)}>
-            There is no report of {search.day ?? "the last days"} yet: it is written in the night after. What was late
-            stands in{" "}
+          <Empty>
+            There is no report of {search.day ?? "the last days"} yet: it is written in the night after. For what was
+            late, see{" "}
             <Go to={paths.view(ns, "runs")} search={{ by: "late" }}>
               the late runs
             </Go>{" "}
-            and in the{" "}
+            and the{" "}
             <Go to={paths.view(ns, "timeline")} search={{ span: "10080" }}>
               timeline of 7 days
             </Go>

@@ -9,13 +9,13 @@ import { useKeys } from "../frame/keys";
 import { ScheduleZone, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { fireOf } from "../lib/fires";
-import { dollars, duration, number, partition, shortId, shortName } from "../lib/format";
+import { asWritten, dollars, duration, number, partition, shortId, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
-import { waitInWords } from "../lib/sentence";
+import { startInWords, waitInWords, withBeginning } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
 import { PlaceInItsFire, useFireInstead } from "../parts/fire";
-import { Go, RunLink, ScheduleLink } from "../parts/go";
+import { Go, PlaceInItsDag, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Loading, Panel } from "../parts/panel";
 import { openTab, type Tab, Tabs } from "../parts/tabs";
 import { LateRun, Partition, Ran, Reason, State, When } from "../parts/text";
@@ -51,6 +51,12 @@ export function RunView() {
   );
 }
 
+/** What started a run. The first node of a DAG starts with its run, which is an event of its own for Sluice. */
+function causeOf(run: RunInFull): string {
+  const dag = run.dag?.node ? run.dag.name : null;
+  return dag ? withBeginning(run.fired_by, dag) : run.fired_by;
+}
+
 function Page({ run }: { run: RunInFull }) {
   const { search } = usePlace();
   const why = useQuery(read.why(run.run_id));
@@ -62,16 +68,12 @@ function Page({ run }: { run: RunInFull }) {
     <>
       <header className="page-head">
         <h1>
-          <ScheduleLink name={run.schedule} />{" "}
+          <ScheduleLink name={run.schedule} element={run.each?.index} />{" "}
           <span className="crumb">{partition(run.partition ?? run.correlation) || shortId(run.run_id)}</span>
         </h1>
         <State state={run.state} />
         <PlaceInItsFire of={run} />
-        {run.dag && (
-          <Go to={paths.dag(run.dag.name)} search={{ run: run.dag.run_id, node: run.dag.node ?? undefined }}>
-            {run.dag.node ? `node ${run.dag.node} of` : "start of"} the DAG {shortName(run.dag.name)}
-          </Go>
-        )}
+        <PlaceInItsDag of={run.dag} />
         {run.attempts > 1 && (
           <span className="faint">
             attempt {run.attempt} of {run.attempts}
@@ -105,7 +107,7 @@ function Page({ run }: { run: RunInFull }) {
             {why.error && !why.data && <span className="faint"> (its explanation has no answer)</span>}
           </p>
           <p className="faint">
-            started because <Reason text={run.fired_by} refs={why.data?.refs} />
+            started <Reason text={startInWords(causeOf(run))} refs={why.data?.refs} />
             {run.waited_for && (
               <>
                 ; it waited {duration(run.waited_ms)}
@@ -163,7 +165,9 @@ function Events({ run }: { run: RunInFull }) {
               <td className="fit">
                 <When at={new Date(event.instant).toISOString()} as="second" />
               </td>
-              <td className="fit">{event.kind.replaceAll("_", " ")}</td>
+              <td className="fit">
+                {event.kind === "program_status" ? "end of a run" : event.kind.replaceAll("_", " ")}
+              </td>
               <td dir="auto">
                 <EventText of={more} />
               </td>
@@ -187,7 +191,7 @@ function EventText({ of }: { of: Record<string, unknown> }) {
   if (typeof of.run_id === "string") {
     return (
       <>
-        {String(of.workflow ?? "")} {String(of.status ?? "")} <RunLink id={of.run_id} />
+        {shortName(String(of.workflow ?? ""))} {String(of.status ?? "")} <RunLink id={of.run_id} />
       </>
     );
   }
@@ -249,7 +253,7 @@ function Attempts({ run }: { run: RunInFull }) {
 function Details({ run }: { run: Run }) {
   const facts: [string, React.ReactNode][] = [
     ["Run", <code key="id">{run.run_id}</code>],
-    ["Workflow", `${run.workflow}${run.workflow_version ? `, version ${run.workflow_version}` : ""}`],
+    ["Workflow", `${asWritten(run.workflow)}${run.workflow_version ? `, version ${run.workflow_version}` : ""}`],
     ...(run.fire && run.spread
       ? ([
           [

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { useContext } from "react";
+import { type ReactNode, useContext } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { schedule } from "../api/queries";
@@ -110,8 +110,8 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
             <Calendar name={name} />
           </div>
         </Panel>
-        <Panel title="Next" tools={<Command text={commands.preview(name)} />}>
-          <Next name={name} skips={definition.skips} />
+        <Panel title="Next">
+          <Next name={name} skips={definition.skips} command={<Command text={commands.preview(name)} />} />
         </Panel>
       </div>
       <section className="panel">
@@ -232,7 +232,8 @@ function Flat({ job, definition }: { job: WhySchedule["jobs"][number] | undefine
 }
 
 /** The next fires of a schedule, or of the start of a DAG. Each can be left out. */
-export function Next({ name, skips }: { name: string; skips: string[] }) {
+/** The next fires. `command` stands below them: it is wider than a narrow panel. */
+export function Next({ name, skips, command }: { name: string; skips: string[]; command?: ReactNode }) {
   const query = useQuery(schedule.preview(name, 6));
   const open = useAct();
   return (
@@ -243,31 +244,34 @@ export function Next({ name, skips }: { name: string; skips: string[] }) {
             No clock starts it: <Reason text={data.description} />.
           </Empty>
         ) : (
-          <table>
-            <tbody>
-              {data.items.map((at, index) => {
-                const skipped = skips.some((skip) => Date.parse(skip) === Date.parse(at));
-                return (
-                  <tr key={at}>
-                    <td className="fit">
-                      <When at={at} as="second" />
-                      <InOtherZone at={at} />
-                    </td>
-                    <td className="faint">{skipped ? "skipped" : <Ago side="next" at={data.due[index] ?? at} />}</td>
-                    <td className="end">
-                      <button
-                        type="button"
-                        className="link"
-                        onClick={() => open(skipped ? actions.unskip(name, at) : actions.skip(name, at))}
-                      >
-                        {skipped ? "Unskip" : "Skip"}
-                      </button>
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
+          <>
+            <table>
+              <tbody>
+                {data.items.map((at, index) => {
+                  const skipped = skips.some((skip) => Date.parse(skip) === Date.parse(at));
+                  return (
+                    <tr key={at}>
+                      <td className="fit">
+                        <When at={at} as="second" />
+                        <InOtherZone at={at} />
+                      </td>
+                      <td className="faint">{skipped ? "skipped" : <Ago side="next" at={data.due[index] ?? at} />}</td>
+                      <td className="end">
+                        <button
+                          type="button"
+                          className="link"
+                          onClick={() => open(skipped ? actions.unskip(name, at) : actions.skip(name, at))}
+                        >
+                          {skipped ? "Unskip" : "Skip"}
+                        </button>
+                      </td>
+                    </tr>
+                  );
+                })}
+              </tbody>
+            </table>
+            {command && <p className="below">{command}</p>}
+          </>
         )
       }
     </Await>

@@ -197,12 +197,8 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       cell: (row) => (
         <>
           <State state={row.state} word={false} /> <ScheduleLink name={row.name} />{" "}
-          {row.dag && <span className="tag">dag</span>}{" "}
-          {Object.entries(row.tags ?? {}).map(([key, value]) => (
-            <Go key={key} className="tag" to={paths.view(ns, "schedules")} search={{ q: `tag:${key}=${value}` }}>
-              {key}={value}
-            </Go>
-          ))}
+          {row.dag && <span className="tag">dag</span>}
+          <Tags ns={ns} of={row.tags ?? {}} />
         </>
       ),
     },
@@ -237,7 +233,7 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       rows={rows}
       columns={columns}
       rowKey={(row) => row.name}
-      height={44}
+      height={52}
       onShown={showRows}
       onOpen={(row) => go(dagOfStart(row.name) ? paths.dag(row.dag ?? "") : paths.schedule(row.name))}
       rowClass={(row) => (chosen.has(row.name) ? "chosen" : "")}
@@ -341,4 +337,19 @@ function sorted(rows: ScheduleInShort[], sort = "name"): ScheduleInShort[] {
   const value = (row: ScheduleInShort) =>
     key === "trigger" ? row.triggered_by : key === "state" ? row.state : shortName(row.name);
   return [...rows].sort((a, b) => sign * value(a).localeCompare(value(b)));
+}
+
+/** The tags of a schedule in a line below its name. */
+function Tags({ ns, of }: { ns: string; of: Record<string, string> }) {
+  const all = Object.entries(of);
+  if (all.length === 0) return null;
+  return (
+    <span className="sub tags" title={all.map(([key, value]) => `${key}=${value}`).join(", ")}>
+      {all.map(([key, value]) => (
+        <Go key={key} className="tag" to={paths.view(ns, "schedules")} search={{ q: `tag:${key}=${value}` }}>
+          {key}={value}
+        </Go>
+      ))}
+    </span>
+  );
 }

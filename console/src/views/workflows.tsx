@@ -115,16 +115,16 @@ function columnsOf(ns: string): Column<StoredWorkflow>[] {
         </Go>
       ),
     },
-    { id: "target", width: "130px", head: "Target", cell: (workflow) => workflow.target.type },
+    { id: "target", width: "112px", head: "Target", cell: (workflow) => workflow.target.type },
     {
       id: "place",
-      width: "minmax(180px, 1.6fr)",
+      width: "minmax(180px, 2.2fr)",
       head: "Runs",
       cell: (workflow) => <code title={placeOf(workflow)}>{placeOf(workflow)}</code>,
     },
-    { id: "pool", width: "minmax(80px, 0.5fr)", head: "Pool", cell: (workflow) => workflow.pool ?? "" },
+    { id: "pool", width: "minmax(64px, 0.4fr)", head: "Pool", cell: (workflow) => workflow.pool ?? "" },
     { id: "priority", width: "64px", head: "Priority", end: true, cell: (workflow) => workflow.priority ?? 5 },
-    { id: "timeout", width: "80px", head: "Timeout", end: true, cell: (workflow) => workflow.timeout ?? "" },
+    { id: "timeout", width: "64px", head: "Timeout", end: true, cell: (workflow) => workflow.timeout ?? "" },
     {
       id: "links",
       width: "210px",

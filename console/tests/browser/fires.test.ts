@@ -1,16 +1,18 @@
 // Large fires: one line in each list, the page of a fire, and the pages of its events.
 
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { FIRE, SCHEDULE } from "../../stub/fires.ts";
 import { faultsOf } from "./axe.ts";
-import { type Stage, stage } from "./console.ts";
+import { type Stage, sharedStage } from "./console.ts";
 
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+// A page that a failed test leaves is not the one that the next test expects.
+afterEach(({ task }) => (task.result?.state === "fail" ? console_.closePages() : undefined));
+afterAll(() => console_.closePages());
 
 const OF_SCHEDULE = `/demo/schedules/flights/${SCHEDULE.split(".").at(-1)}`;
 const NUMBERS = "797 of 1,000 sent · 3 failed · 200 waiting · late p50 140 ms, max 1.1 s";
@@ -28,7 +30,7 @@ const LISTS: [name: string, path: string, table: string, text: string, state: st
 ];
 
 test.each(LISTS)("a fire is one line of the %s, and enter opens it", async (_, path, table, text, state) => {
-  const { page, context, complaints } = await console_.open(path);
+  const { page, context, complaints } = await console_.walk(path);
   const line = lineIn(page, table);
   await line.getByText("of 1,000 sent").waitFor();
   expect(await line.count()).toBe(1);
@@ -43,7 +45,7 @@ test.each(LISTS)("a fire is one line of the %s, and enter opens it", async (_, p
 });
 
 test("nothing of the line of a fire is cut off at 1280 px", async () => {
-  const { page, context } = await console_.open("/demo/runs");
+  const { page, context } = await console_.walk("/demo/runs");
   const line = lineIn(page, "Runs");
   await line.getByText("of 1,000 sent").waitFor();
   const cut = await line
@@ -54,7 +56,7 @@ test("nothing of the line of a fire is cut off at 1280 px", async () => {
 });
 
 test("a number of a line leads to the events that it counts", async () => {
-  const { page, context } = await console_.open("/demo/runs");
+  const { page, context } = await console_.walk("/demo/runs");
   await lineIn(page, "Runs").getByRole("link", { name: "3 failed" }).click();
   await page.waitForURL((url) => url.searchParams.get("state") === "FAILED");
   const rows = page.getByRole("table", { name: "Events of the fire" }).locator('.rows-body [role="row"]');
@@ -66,7 +68,7 @@ test("a number of a line leads to the events that it counts", async () => {
 });
 
 test("the events of a fire are read as far as they are scrolled", async () => {
-  const { page, context } = await console_.open(`/demo/fires/${FIRE}`);
+  const { page, context } = await console_.walk(`/demo/fires/${FIRE}`);
   const table = page.getByRole("table", { name: "Events of the fire" });
   await page.getByText("the first 500 are listed").waitFor();
   await table.locator(".rows-body").evaluate((body) => body.scrollTo(0, body.scrollHeight));
@@ -79,7 +81,7 @@ test("the events of a fire are read as far as they are scrolled", async () => {
 });
 
 test("an event has its place in its fire, and leads to it", async () => {
-  const { page, context } = await console_.open(`/demo/runs/${FIRE}-7`);
+  const { page, context } = await console_.walk(`/demo/runs/${FIRE}-7`);
   await page.getByText("event 7 of 1,000 of the fire of").waitFor();
   await page.getByRole("link", { name: /^fire of/ }).click();
   await page.waitForURL((url) => url.pathname === `/demo/fires/${FIRE}`);
@@ -97,7 +99,7 @@ test("an address of events that share a row is that of their fire", async () => 
 });
 
 test("home has a fire once, and counts each of its events", async () => {
-  const { page, context } = await console_.open("/demo");
+  const { page, context } = await console_.walk("/demo");
   const panel = page.locator("section.panel").filter({ hasText: "Failed last" });
   await panel.getByText("of 1,000 sent").waitFor();
   expect(await panel.getByRole("link", { name: /^fire of/ }).count()).toBe(1);
@@ -106,7 +108,7 @@ test("home has a fire once, and counts each of its events", async () => {
 });
 
 test("the timeline counts each event for which an attempt stands", async () => {
-  const { page, context } = await console_.open("/nowhere");
+  const { page, context } = await console_.blank();
   let attempts = 0;
   await page.route(/\/v1\/.*\/timeline\?/, async (route) => {
     const answer = await route.fetch();
@@ -124,7 +126,7 @@ test("the timeline counts each event for which an attempt stands", async () => {
 });
 
 test("while a fire is read, and if that fails, its line has what the list says", async () => {
-  const { page, context } = await console_.open("/nowhere");
+  const { page, context } = await console_.blank();
   let release = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;

@@ -1,14 +1,16 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { job } from "../../stub/data.ts";
-import { type Stage, stage } from "./console.ts";
+import { type Stage, sharedStage } from "./console.ts";
 
 const S = "/demo/schedules/flights/ingest-00000";
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+// A page that a failed test leaves is not the one that the next test expects.
+afterEach(({ task }) => (task.result?.state === "fail" ? console_.closePages() : undefined));
+afterAll(() => console_.closePages());
 
 const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 const current = (page: Page) => page.locator('[role="row"][aria-current="true"]');
@@ -22,6 +24,11 @@ async function closes(page: Page): Promise<void> {
   await page.getByRole("dialog").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+/** Close what a key has opened over the page. */
+async function leaveDialog(page: Page): Promise<void> {
+  if ((await page.getByRole("dialog").count()) > 0) await closes(page);
 }
 
 interface Check {
@@ -72,8 +79,8 @@ const KEYS: Record<string, Check> = {
     path: S,
     ready: opened,
     then: async (page) => {
-      await page.getByText("The command is copied").waitFor();
-      expect(await clipboard(page)).toBe("sluice describe schedule demo.flights.ingest-00000");
+      await page.getByText("The command is copied").first().waitFor();
+      await expect.poll(() => clipboard(page)).toBe("sluice describe schedule demo.flights.ingest-00000");
     },
   },
   r: {
@@ -126,20 +133,22 @@ const pressed = async (page: Page, key: string) => {
 };
 
 test.each(Object.entries(KEYS))("the key %s", async (key, { path, ready, before = [], then }) => {
-  const { page, context } = await console_.open(path);
+  const { page, context } = await console_.walk(path);
   await ready(page);
   const sent: string[] = [];
+  page.removeAllListeners("request");
   page.on("request", (made) => made.method() !== "GET" && !made.url().endsWith("/glance") && sent.push(made.url()));
   for (const one of before) await pressed(page, one);
   if (key === "esc") await page.getByRole("dialog").waitFor();
   await pressed(page, key);
   await then(page);
   expect(sent, "a key never acts by itself").toEqual([]);
+  await leaveDialog(page);
   await context.close();
 });
 
 test("the list of keys names each of these, and the key of each view leads to it", async () => {
-  const { page, context } = await console_.open(LIST);
+  const { page, context } = await console_.walk(LIST);
   await listed(page);
   await page.keyboard.press("?");
   const rows = page.getByRole("dialog").locator("dl > div");
@@ -163,11 +172,12 @@ const ROWS: [view: string, path: string, command: RegExp, opens: RegExp][] = [
   ["schedules", LIST, /^sluice describe schedule demo/, /\/schedules\/flights\//],
   ["runs", "/demo/runs", /^sluice runs show demo/, /\/demo\/runs\/demo/],
   ["limits", "/demo/limits?kind=pool", /^sluice describe pool demo/, /name=pool/],
+  ["limits of DAGs", "/demo/limits?kind=dag", /^sluice describe dag demo/, /name=dag/],
   ["datasets", "/demo/datasets", /^sluice datasets demo.weather/, /\/datasets\/weather/],
 ];
 
 test("keys of the current row come before those of its page", async () => {
-  const { page, context } = await console_.open(`${S}?tab=runs`);
+  const { page, context } = await console_.walk(`${S}?tab=runs`);
   await opened(page);
   await page.locator('[role="rowgroup"] [role="row"]').first().waitFor();
   await page.keyboard.press("j");
@@ -178,27 +188,27 @@ test("keys of the current row come before those of its page", async () => {
 });
 
 test.each(ROWS)("rows of %s: j, c, enter", async (_, path, command, opens) => {
-  const { page, context } = await console_.open(path);
+  const { page, context } = await console_.walk(path);
   await page.locator('[role="rowgroup"] [role="row"]').first().waitFor();
   await page.keyboard.press("j");
   await current(page).waitFor();
   await page.keyboard.press("c");
-  await page.getByText("The command is copied").waitFor();
-  expect(await clipboard(page)).toMatch(command);
+  await page.getByText("The command is copied").first().waitFor();
+  await expect.poll(() => clipboard(page)).toMatch(command);
   await page.keyboard.press("Enter");
   await page.waitForURL(opens);
   await context.close();
 });
 
 test("rows in groups: the queue and the dead letters", async () => {
-  const { page, context } = await console_.open("/demo/dead-letters");
+  const { page, context } = await console_.walk("/demo/dead-letters");
   await page.locator('[role="row"] a.name').first().waitFor();
   for (const key of ["j", "j", "c"]) await page.keyboard.press(key);
-  await page.getByText("The command is copied").waitFor();
-  expect(await clipboard(page)).toMatch(/^sluice dead-letters redrive demo/);
+  await page.getByText("The command is copied").first().waitFor();
+  await expect.poll(() => clipboard(page)).toMatch(/^sluice dead-letters redrive demo/);
   await page.keyboard.press("w");
   await page.waitForURL(/\/demo\/runs\/demo/);
-  await page.goto(`${console_.origin}/demo/queue`);
+  await console_.walk("/demo/queue");
   await page.locator('[role="row"] a.name').first().waitFor();
   for (const key of ["j", "j", "x"]) await page.keyboard.press(key);
   await page.getByRole("dialog").getByText("$ sluice jobs cancel demo").waitFor();
@@ -207,7 +217,7 @@ test("rows in groups: the queue and the dead letters", async () => {
   await page.keyboard.type("approval");
   await page.waitForURL(/q=approval/);
   await page.keyboard.press("Escape");
-  await page.goto(`${console_.origin}/demo/jobs/${job(1).job_id}`);
+  await console_.walk(`/demo/jobs/${job(1).job_id}`);
   await page.getByText("it goes on with").waitFor();
   await page.keyboard.press("c");
   await expect.poll(() => clipboard(page)).toBe(`sluice why job ${job(1).job_id}`);

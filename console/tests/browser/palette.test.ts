@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stage, stage } from "./console.ts";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { type Stage, sharedStage } from "./console.ts";
 
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+afterEach(() => console_.closePages());
 
 /** A page with the palette open, and the requests for schedules since then. */
 async function opened(path: string) {

@@ -1,11 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stage, stage } from "./console.ts";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { type Stage, sharedStage } from "./console.ts";
 
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+// A page that a failed test leaves is not the one that the next test expects.
+afterEach(({ task }) => (task.result?.state === "fail" ? console_.closePages() : undefined));
+afterAll(() => console_.closePages());
 
 test("arrow keys move between cells, and a hole leads to its backfill", async () => {
   const { page, context } = await console_.open("/demo/periods?q=ingest-0000");

@@ -1,22 +1,24 @@
 // Rows of Timeline and Queue: those of a pool, of a schedule, and of what holds them.
 
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { JOBS, job, run } from "../../stub/data.ts";
-import { type Stage, stage } from "./console.ts";
+import { type Stage, sharedStage } from "./console.ts";
 
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+// A page that a failed test leaves is not the one that the next test expects.
+afterEach(({ task }) => (task.result?.state === "fail" ? console_.closePages() : undefined));
+afterAll(() => console_.closePages());
 
 const texts = (page: Page, selector: string) =>
   page.locator(selector).evaluateAll((all) => all.map((one) => one.textContent ?? ""));
 const waiting = Array.from({ length: JOBS }, (_, number) => job(number));
 
 test("the timeline by pool has a row for each pool, which leads to it, and one for all others", async () => {
-  const { page, context, complaints } = await console_.open("/demo/timeline");
+  const { page, context, complaints } = await console_.walk("/demo/timeline");
   await page.getByText(/\d attempts/).waitFor();
   const before = await page.locator(".timeline canvas").getAttribute("aria-label");
   await page.getByRole("button", { name: "by pool" }).click();
@@ -38,7 +40,7 @@ test("the timeline by pool has a row for each pool, which leads to it, and one f
 test("enter on a row of the timeline's table opens the run of that row", async () => {
   // Of a range that has ended, so that no new run moves the rows.
   const until = new Date(Date.parse(run(0).claimed_at) - 600_000).toISOString();
-  const { page, context } = await console_.open(`/demo/timeline?tab=table&to=${until}`);
+  const { page, context } = await console_.walk(`/demo/timeline?tab=table&to=${until}`);
   const rows = page.locator('[role="rowgroup"] [role="row"]');
   await rows.first().waitFor();
   await page.getByText("reading more").waitFor({ state: "detached" });
@@ -82,7 +84,7 @@ test("the queue shows the jobs of one schedule, by a filter that back takes away
 });
 
 test("the queue is grouped by what each job waits for, and not by the words of its reason", async () => {
-  const { page, context } = await console_.open("/nowhere");
+  const { page, context } = await console_.blank();
   await page.route(/\/namespaces\/demo\/jobs\?/, async (route) => {
     const answer = await route.fetch();
     const given = [
@@ -134,7 +136,7 @@ test("the queue is grouped by what each job waits for, and not by the words of i
 });
 
 test("what holds jobs up leads to its view, and says when it goes on", async () => {
-  const { page, context } = await console_.open("/demo/runs");
+  const { page, context } = await console_.blank();
   await page.route(/\/v1\/namespaces\/demo\/now/, async (route) => {
     const answer = await route.fetch();
     const now = await answer.json();
@@ -159,7 +161,7 @@ test("what holds jobs up leads to its view, and says when it goes on", async () 
 });
 
 test("late runs say what they waited for", async () => {
-  const { page, context } = await console_.open("/demo/runs?by=late");
+  const { page, context } = await console_.walk("/demo/runs?by=late");
   await page.getByRole("columnheader", { name: "Why late" }).waitFor();
   await page.getByText("waited for a slot of pool spark: 20 of 20 in use").first().waitFor();
   await page.getByRole("button", { name: "late ones, the worst first" }).click();
@@ -169,7 +171,7 @@ test("late runs say what they waited for", async () => {
 });
 
 test("the command of the queue is that of the schedule in its address", async () => {
-  const { page, context } = await console_.open(`/demo/queue?schedule=${job(0).schedule}`);
+  const { page, context } = await console_.walk(`/demo/queue?schedule=${job(0).schedule}`);
   await page.getByText(`sluice jobs -s ${job(0).schedule}`).waitFor();
   await context.close();
 });

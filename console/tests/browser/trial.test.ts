@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stage, stage } from "./console.ts";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { type Stage, sharedStage } from "./console.ts";
 import { TASKS, tried } from "./trial.ts";
 
 let console_: Stage;
 beforeAll(async () => {
-  console_ = await stage();
+  console_ = await sharedStage();
 });
-afterAll(() => console_.close());
+afterEach(() => console_.closePages());
 
 test.each(TASKS)("$name", async (task) => {
   const { clicks, keys } = await tried(console_, task);

@@ -16,7 +16,7 @@ export const VIEWS: View[] = [
   ["versions", `${S}?tab=versions`, "constraints[0].max"],
   ["definition", `${S}?tab=definition`, "Europe/Paris"],
   ["backfill", `${S}/backfill`, "1. Range"],
-  ["periods", "/demo/periods?q=flights.", "A cell is a day"],
+  ["periods", "/demo/periods?q=ingest-0000", "A cell is a day"],
   ["timeline", "/demo/timeline", /\d attempts/],
   ["timeline as a table", "/demo/timeline?tab=table", "SUCCEEDED"],
   ["queue", "/demo/queue", "5,200 wait"],

@@ -45,6 +45,20 @@ test("a merged bar looks as the worst of its attempts", () => {
   expect(found.map((bar) => bar.look)).toEqual(["failed"]);
 });
 
+test("a failure of a moment leaves the run that begins beside it its look, and both are seen", () => {
+  const found = bars([
+    [0, 10_000, 0, 0, 1],
+    [0, 10_050, 0, null, 2],
+  ]);
+  expect(found.map(({ look, count }) => [look, count])).toEqual([
+    ["failed", 1],
+    ["running", 1],
+  ]);
+  const [failed, running] = found;
+  expect(running?.x).toBe((failed?.x ?? 0) + (failed?.width ?? 0));
+  expect((running?.x ?? 0) + (running?.width ?? 0)).toBe(span.width);
+});
+
 test("100,000 attempts become at most two bars per pixel and row", () => {
   const many = bars(
     Array.from({ length: 100_000 }, (_, index): Made => [index % 20, (index * 9.9) | 0, 5, 40, index % 3]),

@@ -7,7 +7,17 @@ import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords, waitsFor } from "../../src/lib/held";
 import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
 import { dayOf, halfYear, isOfOneDay, lateFor, partitionOfDay, reachOf, typical } from "../../src/lib/partitions";
-import { inShort, ofPartition, pieces, waitInWords } from "../../src/lib/sentence";
+import {
+  causeInShort,
+  inShort,
+  ofPartition,
+  pieces,
+  startInWords,
+  waitInWords,
+  withBeginning,
+  withInstants,
+  withShortIds,
+} from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfState } from "../../src/lib/states";
 import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
@@ -314,4 +324,30 @@ test("a partition that schedules have ignored names each of them once", () => {
     "late for week and day",
   );
   expect([lateFor({}), lateFor({ late: [] })]).toEqual([null, null]);
+});
+
+test("what started a run is told after the word started", () => {
+  expect(startInWords("due")).toBe("because it was due");
+  expect(startInWords("trigger met: 1 partition of a.b came")).toBe("because 1 partition of a.b came");
+  expect(startInWords("element 7 of its node, which has 12 elements")).toBe(
+    "for element 7 of its node, which has 12 elements",
+  );
+  expect(startInWords("backfill d8a3eb678910e85e")).toBe("by backfill d8a3eb678910e85e");
+  expect(causeInShort("trigger met: demo.a.b reached COMPLETED")).toBe("demo.a.b reached COMPLETED");
+});
+
+test("ids of runs are short in a sentence, those of events are whole", () => {
+  expect(withShortIds("run a.b.mwz19wji.22f7ed3f514a94d965cf is RUNNING; run a.c.mwz19wji.99f7ed3f514a94d965cf.")).toBe(
+    "run a.b 22f7ed3f is RUNNING; run a.c 99f7ed3f.",
+  );
+  expect(withShortIds("a.b.mwz19wji.22f7ed3f514a94d965cf-7")).toBe("a.b.mwz19wji.22f7ed3f514a94d965cf-7");
+});
+
+test("the first node of a DAG waits for the begin of its run", () => {
+  const reason = "trigger met: demo.a.nightly reached COMPLETED at 2026-11-28T15:15:02.718Z";
+  expect(withBeginning(reason, "demo.a.nightly")).toBe("trigger met: the run began at 2026-11-28T15:15:02.718Z");
+  expect(withBeginning("demo.a.nightly2 reached COMPLETED at x", "demo.a.nightly")).toBe(
+    "demo.a.nightly2 reached COMPLETED at x",
+  );
+  expect(withInstants("fire of 2026-11-28T00:00:00.000Z", (at) => String(at))).toBe("fire of 1795824000000");
 });

@@ -13,8 +13,14 @@ interface Part {
 /** The parts of a run's life, from its job to its end. Unknown instants are left out. */
 export function lifeOf(run: Run, now: number): Part[] {
   const end = millis(run.ended_at) ?? now;
+  const claimed = millis(run.claimed_at);
+  const made = millis(run.created_at);
+  // Before a job waits, it may gather what its trigger waits for.
+  const waits = claimed === null ? made : Math.max(made ?? 0, claimed - run.waited_ms);
+  const gathers = made !== null && waits !== null && waits - made >= 1000;
   const known = [
-    { word: "waited", at: millis(run.created_at), tone: "wait" },
+    { word: "gathered", at: gathers ? made : null, tone: "off" },
+    { word: "waited", at: gathers ? waits : made, tone: "wait" },
     { word: "claimed", at: millis(run.claimed_at), tone: "off" },
     { word: "starting", at: millis(run.start_requested_at), tone: "start" },
     {

@@ -6,6 +6,7 @@ import { useNs, useZone } from "../../frame/place";
 import { Picture } from "../../graph/picture";
 import { millis, scheduleOf, shortName, withoutNamespace } from "../../lib/format";
 import { paths } from "../../lib/paths";
+import { withInstants } from "../../lib/sentence";
 import { show } from "../../lib/zone";
 import { Go } from "../../parts/go";
 import { Await } from "../../parts/panel";
@@ -22,7 +23,9 @@ function Steps({ lineage: { run_id: own, nodes, edges, at_least } }: { lineage: 
   const zone = useZone();
   const [chosen, choose] = useState(own);
   const nameOf = (node: NodeOfLineage) =>
-    node.schedule ? shortName(node.schedule) : withoutNamespace(node.reason || node.id, ns);
+    node.schedule
+      ? shortName(node.schedule)
+      : withInstants(withoutNamespace(node.reason || node.id, ns), (at) => show(at, zone, "second"));
   const node = nodes.find(({ id }) => id === chosen);
   return (
     <div className="sheet with-side tall">

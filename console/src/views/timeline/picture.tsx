@@ -3,7 +3,7 @@ import type { Fire } from "../../api/types";
 import { useZone } from "../../frame/place";
 import { useSystemDark, useTheme } from "../../frame/settings";
 import { type Bar, mergeBars, pixelOf, ticks } from "../../lib/bars";
-import { duration } from "../../lib/format";
+import { asWritten, duration, shortName } from "../../lib/format";
 import { show } from "../../lib/zone";
 import { Go } from "../../parts/go";
 import { coloursOf, draw, ROW } from "./draw";
@@ -128,7 +128,7 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
           <ul className="timeline-labels" style={{ width: LABELS, transform: `translateY(${first * ROW}px)` }}>
             {shown.map((line) => (
               <li key={line.id} style={{ height: ROW }}>
-                <Go to={line.to} search={line.search} title={line.id}>
+                <Go to={line.to} search={line.search} title={asWritten(line.id)}>
                   {line.title}
                 </Go>
               </li>
@@ -161,7 +161,7 @@ function Tip({ data, bar, x, y, zone }: { data: Attempts; bar: Bar; x: number; y
   const took = data.took[bar.index];
   return (
     <div className="tip" style={{ left: Math.min(x + 14, innerWidth - 300), top: y + 14 }}>
-      <strong>{data.names[data.row[bar.index] ?? 0]}</strong>
+      <strong>{shortName(data.names[data.row[bar.index] ?? 0] ?? "")}</strong>
       <span>
         {data.states[data.state[bar.index] ?? 0]} · waited {duration(data.waited[bar.index])} ·{" "}
         {took === null || took === undefined ? "not over yet" : `took ${duration(took)}`}
