@@ -191,13 +191,13 @@ class Client:
         DAG may be named as a schedule, which is its start, if no schedule has this name."""
         path, query, body = self._in_path(path), self._in_field(query), self._in_field(body)
         try:
-            return self._request(method, path, body, query, if_match, key, repeatable)
+            return self._request(method, path, body, query, if_match, key, repeatable, media_type)
         except NotFound as refused:
             start = (_start_in_path(path), _start_in_field(query), _start_in_field(body))
             if method not in ("GET", "POST") or start == (path, query, body):
                 raise
             try:
-                return self._request(method, start[0], start[2], start[1], if_match, key, repeatable)
+                return self._request(method, start[0], start[2], start[1], if_match, key, repeatable, media_type)
             except NotFound:
                 raise refused from None
 
@@ -205,11 +205,12 @@ class Client:
         self,
         method: str,
         path: str,
-        body: Document | None,
+        body: Document | list[Document] | None,
         query: Query | None,
         if_match: str | None,
         key: str | None,
         repeatable: bool,
+        media_type: str,
     ) -> Answer:
         url = self.url + path + _query(query)
         headers = {"Accept": "application/json"}
@@ -287,7 +288,7 @@ def _start_in_path(path: str) -> str:
 
 
 def _start_in_field(given: Any) -> Any:
-    name = (given or {}).get("schedule")
+    name = given.get("schedule") if isinstance(given, dict) else None
     is_name = isinstance(name, str) and _SCHEDULE.fullmatch(name)
     return {**given, "schedule": f"{name}~"} if is_name else given
 
