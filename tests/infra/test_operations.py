@@ -110,7 +110,7 @@ def test_o2_an_alarm_explains_its_meaning_and_what_to_do(name: str) -> None:
 
 def test_o2_the_page_counts_the_alarms_that_are_billed(resources: dict[str, Any]) -> None:
     """A metric of an alarm costs $0.10 a month."""
-    found = alarms(resources).values()
+    found = [alarm for name, alarm in alarms(resources).items() if not name.startswith("Lineage")]  # need a receiver
     metrics = sum(len(watched(alarm)) for alarm in found)
     assert f"| alarms | {len(found)} with {metrics} metrics, $0.10 each | {metrics / 10:.2f} |" in PAGE
 

@@ -22,8 +22,8 @@ from chalicelib.core.targets.answers import Never, NotNow
 CALL: Millis = 10 * SECOND  # the longest time for one answer of an endpoint
 AT_ONCE = 8  # calls of an endpoint; those about one run follow each other
 BATCH, MAX_BATCH = 10, 250_000  # messages, and bytes, of one call of SQS
-NO_TIME = Later("the invocation ends")
-BEFORE = Later("an earlier event did not arrive")
+NO_TIME = Later("the invocation ends", tried=False)
+BEFORE = Later("an earlier event did not arrive", tried=False)
 SILENT = Later("the endpoint did not take the events before this one")
 
 

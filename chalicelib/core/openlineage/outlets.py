@@ -52,10 +52,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The receiver has not taken the event, and may take it later. ``failed``: it failed at this very event."""
+    """The receiver has not taken the event, and may take it later. ``failed``: it failed at this very event. ``tried``:
+    the receiver could have taken it; otherwise it waits for its turn."""
 
     why: str
     failed: bool = False
+    tried: bool = True
 
 
 Outcome = Sent | Refused | Later
@@ -78,4 +80,4 @@ def judge(status: int, text: str) -> Outcome:
 
 def is_given_up(item: Item, outcome: Later, others_taken: bool, now: Instant) -> bool:
     """Whether an event that its receiver did not take is kept as a dead letter. Otherwise it is sent again."""
-    return now - item.since >= (GIVE_UP_ALONE if others_taken and outcome.failed else GIVE_UP)
+    return outcome.tried and now - item.since >= (GIVE_UP_ALONE if others_taken and outcome.failed else GIVE_UP)

@@ -112,6 +112,7 @@ def test_h6_two_installations_have_other_ids() -> None:
         (Later("HTTP 503", failed=True), 15 * MINUTE, True, True),
         (Later("HTTP 429"), 11 * HOUR, True, False),
         (Later("HTTP 401"), 12 * HOUR, False, True),
+        (Later("the invocation ends", tried=False), 13 * HOUR, True, False),
     ],
 )
 def test_h6_when_an_event_is_given_up(outcome: Later, age: int, others: bool, given_up: bool) -> None:
