@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.message import Message
