@@ -8,8 +8,9 @@ row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.message import Message
@@ -17,7 +18,6 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Notify, Workflow
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.notices import alerts as notice_alerts
-from chalicelib.core.notices import forms
 from chalicelib.core.notices.alerts import AlertStep, Channel
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.job import Job
@@ -181,7 +181,11 @@ def _plan_of(
     if step.notice is None or window is None:
         return [after]
     app = window.workflow.rpartition(".")[0]
-    data = forms.written(step.notice, window.form, window.console)
+    data: Mapping[str, Any] = step.notice
+    if window.form is not None:
+        from chalicelib.core.notices import forms  # few rules have a form
+
+        data = forms.written(data, window.form, window.console)
     full = ids.message_schedule(app, notice_alerts.message_name(window.workflow, channel, source))
     message = Message.model_validate({"due_time": iso(now + 1), "target": dict(window.target), "data": data})
     schedule_state: ScheduleState | None = ports.rows.get(ScheduleState, full)
