@@ -53,8 +53,8 @@ def begin(ports: Ports, run: Run, now: Instant) -> None:
 
 
 def _list_of(ports: Ports, run: Run, now: Instant) -> Frozen | str | None:
-    """The list of a node's run and its first row, or why there is none. None: the start of the DAG run has not begun,
-    see `joins.start_waits`."""
+    """The list of a node's run and its first row, or why there is none. None after a restore of the tables: the start
+    of the DAG run has not begun (`joins.start_waits`), or the end of the node before is not known yet."""
     version, round_ = ports.rows.get(Version, run.schedule, run.version), elements.round_of(run)
     each = Schedule.model_validate(version.definition).each if version is not None else None
     if each is None or round_ is None:
@@ -80,6 +80,8 @@ def _list_of(ports: Ports, run: Run, now: Instant) -> Frozen | str | None:
         before_round = dag_status.rounds(dag, round_.dag_run, earlier)[node]
         return _again(ports, run, str(before_round), rerun["elements"], each, now)
     state = node_states(ports, begun[-1], dag, row)[each.of]
+    if state.state in dag_status.UNDER_WAY:
+        return None
     if state.state != "SUCCEEDED":
         return f"expected a list in {each.place}, but {each.of} is {state.state}"
     values = each.values_in(dag_status.result_of(state))
