@@ -21,10 +21,13 @@ import type {
 
 const SECOND = 1000;
 
+/** For how long an answer is not asked for again. */
+const FRESH = 2 * SECOND;
+
 export const client = new QueryClient({
   defaultOptions: {
     queries: {
-      staleTime: 2 * SECOND,
+      staleTime: FRESH,
       retry: (failures, error) =>
         failures < 2 && error instanceof ApiError && (error.status === 429 || error.status >= 502),
       refetchOnWindowFocus: true,
@@ -32,6 +35,12 @@ export const client = new QueryClient({
     },
   },
 });
+
+/** Show a part of an answer while the rest is read. It is stale at once: who leaves the view before the rest has come,
+ * and comes back, has it read again. */
+function showPart<T>(queryKey: readonly unknown[], part: T): void {
+  client.setQueryData(queryKey, part, { updatedAt: Date.now() - FRESH });
+}
 
 /** Poll each so many seconds, less often after slow answers, and not at all while an answer is a refusal of the token. */
 export function every(seconds: number) {
@@ -85,7 +94,7 @@ async function inParts<T>(
     all.items.push(...part.items);
     all.next_cursor = part.next_cursor;
     if (part.next_cursor === null || all.items.length >= most) break;
-    if (!known) client.setQueryData(queryKey, { ...all, items: all.items.slice() });
+    if (!known) showPart(queryKey, { ...all, items: all.items.slice() });
   }
   return all;
 }
@@ -175,7 +184,7 @@ export function scheduleRows(ns: string) {
         rows.push(...page.items);
         cursor = page.next_cursor;
         const shown = client.getQueryData<ScheduleList>(queryKey);
-        if (cursor && !shown?.whole) client.setQueryData(queryKey, { rows: rows.slice(), whole: false });
+        if (cursor && !shown?.whole) showPart(queryKey, { rows: rows.slice(), whole: false });
       } while (cursor);
       return { rows, whole: true };
     },
@@ -400,7 +409,7 @@ export const namespace = {
         if (client.getQueryData<Now>(queryKey) === undefined) {
           const some = await get("/v1/namespaces/{ns}/now", { ns }, { query: { rows: 100 }, signal });
           if (!some.at_least) return some;
-          client.setQueryData(queryKey, some);
+          showPart(queryKey, some);
         }
         return get("/v1/namespaces/{ns}/now", { ns }, { signal });
       },
@@ -451,7 +460,7 @@ export const namespace = {
           rows.push(...page.items);
           cursor = page.next_cursor;
           const shown = client.getQueryData<JobList>(queryKey);
-          if (cursor && !shown?.whole) client.setQueryData(queryKey, { rows: rows.slice(), whole: false });
+          if (cursor && !shown?.whole) showPart(queryKey, { rows: rows.slice(), whole: false });
         } while (cursor && rows.length < MOST_JOBS);
         return { rows, whole: true };
       },

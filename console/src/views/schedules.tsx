@@ -85,7 +85,7 @@ export function Schedules() {
           className="grow"
           type="search"
           aria-label="Filter"
-          placeholder="part of a name, state:hold, tag:team=a, app:flights, target:sqs"
+          placeholder="part of a name, state:hold, tag:team=a, target:sqs"
           title="Also workflow:NAME. The key / comes here."
           value={typed}
           spellCheck={false}

@@ -272,6 +272,22 @@ test("the queue shows its first jobs while the others come", async () => {
   await context.close();
 });
 
+test("a list that was left before all had come is read whole when one comes back", async () => {
+  const { page, context } = await console_.blank();
+  let isHeld = true;
+  // What is held is left: no answer ever comes.
+  await page.route(/\/schedules\?.*cursor=/, (route) => (isHeld ? undefined : route.continue()));
+  await page.goto(`${console_.origin}/demo/schedules`);
+  await page.locator('[role="row"] a.name').first().waitFor();
+  await go(page, "/demo/report");
+  await page.getByText("12 workflows").waitFor();
+  isHeld = false;
+  await go(page, "/demo/schedules");
+  // Sooner than the clock reads it again.
+  await page.getByText(/^10,000$/).waitFor({ timeout: 15_000 });
+  await context.close();
+});
+
 test("back goes back, and the zone stays", async () => {
   const { page, context } = await console_.walk("/demo/schedules?zone=local&q=ingest-00000");
   await page.getByRole("link", { name: "flights.ingest-00000" }).click();

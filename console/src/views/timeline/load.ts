@@ -31,11 +31,12 @@ export interface Attempts {
 
 export function timelineOf(ns: string, from: string, to: string, live: boolean, schedule?: string) {
   const queryKey = [ns, "timeline", from, to, schedule ?? ""];
-  return queryOptions({
+  return queryOptions<Attempts>({
     queryKey,
     // Comparing 100,000 attempts with those before takes longer than drawing them.
     structuralSharing: false,
-    staleTime: live ? 5_000 : 300_000,
+    // Of one that was left before all had come, the rest is read when one comes back.
+    staleTime: (query) => (query.state.data?.completeFrom === null ? 0 : live ? 5_000 : 300_000),
     refetchInterval: live ? 15_000 : false,
     queryFn: async ({ signal }): Promise<Attempts> => {
       const shown = client.getQueryData<Attempts>(queryKey);
