@@ -172,7 +172,7 @@ def shown_by(value: Any, depth: int = 0) -> Iterator[str]:
     elif type(value).__module__ == seen.__name__ and depth < 3:
         yield repr(value)
         for name, part in vars(type(value)).items():
-            if isinstance(part, property) and name not in ("view", "context", "target") and not name.startswith("_"):
+            if isinstance(part, property) and name not in ("view", "context", "events") and not name.startswith("_"):
                 try:
                     yield from shown_by(getattr(value, name), depth + 1)
                 except AssertionError as error:
