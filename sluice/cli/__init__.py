@@ -100,12 +100,12 @@ ENTRIES = (
         "reprocess",
         "reprocess:app",
         ACT,
-        "Run partitions, a run or fires again with everything downstream. DATASET PARTITION, or begin, list, show, "
-        "cancel.",
+        "Run partitions, a run or fires again with everything downstream: reprocess DATASET PARTITION. List, show and "
+        "cancel what was begun.",
     ),
     Entry("worker", "worker:app", ACT, "Execute the runs of a pool on this machine."),
-    Entry("dags", "dags:app", ACT, "List DAGs, show their runs, run, pause and cancel them, run parts again."),
-    Entry("why", "why:app", LOOK, "Explain why a job, run or schedule did or did not start. NAME, or ID."),
+    Entry("dags", "dags:app", ACT, "List DAGs, show their runs by node, run, pause and cancel them, run parts again."),
+    Entry("why", "why:app", LOOK, "Explain why a job, run, schedule or DAG did or did not start: why NAME, or why ID."),
     Entry(
         "local",
         "local:app",
@@ -132,7 +132,7 @@ ENTRIES = (
     ),
     Entry("dry-run", "dry_run:dry_run", LOOK, "Apply events to a schedule's trigger, and show what fires."),
     Entry("jobs", "jobs:app", LOOK, "List waiting jobs; cancel, approve or refuse one."),
-    Entry("runs", "runs:app", LOOK, "List runs, or show one with its attempts."),
+    Entry("runs", "runs:app", LOOK, "List runs; show one with its attempts, cancel it, run it again."),
     Entry("periods", "periods:periods", LOOK, "Show the periods of a schedule, oldest first, and what became of each."),
     Entry("fires", "fires:fires", LOOK, "Show a fire of many events: how many were sent, and what became of each."),
     Entry("logs", "logs:logs", LOOK, "Print the last log lines of a run, or of the latest run of a schedule."),
@@ -154,7 +154,7 @@ ENTRIES = (
         "datasets",
         "datasets:app",
         LOOK,
-        "List datasets, or the partitions of one dataset. NAME, or list, show, register.",
+        "List datasets; datasets NAME lists the partitions of one. Show or register a partition.",
     ),
     Entry(
         "policies",

@@ -16,7 +16,9 @@ from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import DAG
 
-app = typer.Typer(no_args_is_help=True, help="List DAGs, show their runs, run, pause and cancel them, run parts again.")
+app = typer.Typer(
+    no_args_is_help=True, help="List DAGs, show their runs by node, run, pause and cancel them, run parts again."
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A DAG, such as demo.flights.daily.")]
 OneId = Annotated[str, typer.Argument(metavar="ID", help="The id of a DAG run.")]
@@ -118,8 +120,11 @@ def rerun(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a part of a DAG run again, once no node of it is active. Of a node with each, load[3,17] are single elements,
-    and load[failed] all that failed."""
+    """Run a part of a DAG run again, once no node of it is active.
+
+    A node that runs once for each element of a list is named whole, or with elements: --from 'load[3,17]' runs two
+    again, --from 'load[failed]' all that failed, and then what follows the node.
+    """
     options: dict[str, Any] = {"from": since, "only": only, "all": every}
     body = {option: value for option, value in options.items() if value}
     if len(body) != 1:
@@ -136,7 +141,9 @@ def rerun(
 @app.command()
 def elements(
     name: Name,
-    named: Annotated[str, typer.Argument(metavar="[ID] NODE", help="A node with each; before it the id of a DAG run.")],
+    named: Annotated[
+        str, typer.Argument(metavar="[ID] NODE", help="A node; before it the id of a DAG run, if not the newest.")
+    ],
     last: Annotated[str | None, typer.Argument(metavar="", show_default=False, hidden=True)] = None,
     partition: Partition = None,
     namespace: frame.Namespace = None,
@@ -144,7 +151,10 @@ def elements(
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List the elements of a node of a DAG run, those that failed first. Without an ID, of the newest run."""
+    """List the elements of a node that runs once for each, those that failed first.
+
+    Without an ID, those of the newest run of the DAG.
+    """
     run_id, node = (None, named) if last is None else (named, last)
     client, path = frame.connect(), _path(name, namespace, app_name)
     wanted = _wanted(client, name, path, run_id, partition)

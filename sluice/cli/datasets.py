@@ -14,7 +14,9 @@ from sluice.client import Document
 from sluice.errors import WrongUsage
 from sluice.names import DATASET
 
-app = typer.Typer(cls=ListFirst, help="List datasets, or the partitions of one dataset. NAME, or list, show, register.")
+app = typer.Typer(
+    cls=ListFirst, help="List datasets; datasets NAME lists the partitions of one. Show or register a partition."
+)
 
 
 @app.command(LIST)

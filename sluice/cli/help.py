@@ -24,9 +24,9 @@ def show(command: Any, context: Any) -> None:
     console.print(Padding(Text.assemble((label, "yellow"), " ", (usage, "bold")), 1))
     if command.help:
         first, *others = (" ".join(part.split()) for part in command.help.split("\n\n"))
-        console.print(Padding(Text.from_markup(first), (0, 1, 1, 1)))
+        console.print(Padding(_prose(first), (0, 1, 1, 1)))
         for text in others:
-            console.print(Padding(Text.from_markup(text, style="" if "[" in text else "dim"), (0, 1, 1, 1)))
+            console.print(Padding(_prose(text, style="" if "[" in text else "dim"), (0, 1, 1, 1)))
     shown = [param for param in command.get_params(context) if not getattr(param, "hidden", False)]
     arguments = [param for param in shown if param.param_type_name == "argument"]
     options = [param for param in shown if param.param_type_name == "option"]
@@ -36,6 +36,13 @@ def show(command: Any, context: Any) -> None:
         _panel(console, title, rows)
     if command.epilog:
         console.print(Padding(Text.from_markup(command.epilog), 1))
+
+
+def _prose(text: str, style: str = "") -> Text:
+    """A docstring as people read it: commands without their backticks. Only a text that closes a tag of markup has
+    any: ``load[failed]`` is no tag."""
+    plain = text.replace("``", "")
+    return Text.from_markup(plain, style=style) if "[/" in plain else Text(plain, style)
 
 
 def _panel(console: Console, title: str, rows: list[Row]) -> None:
@@ -60,7 +67,7 @@ def _commands(group: Any, context: Any) -> dict[str, list[Row]]:
         if command.hidden:
             continue
         text = " ".join((command.short_help or command.help or "").split("\n\n")[0].split())
-        row = [Text(name.ljust(width), "bold cyan"), Text.from_markup(text)]
+        row = [Text(name.ljust(width), "bold cyan"), _prose(text)]
         panels.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(row)
     return panels
 

@@ -29,8 +29,8 @@ class WithoutBegin(TyperGroup):
 app = typer.Typer(
     cls=WithoutBegin,
     no_args_is_help=True,
-    help="Run partitions, a run or fires again with everything downstream. DATASET PARTITION, or begin, list, show, "
-    "cancel.",
+    help="Run partitions, a run or fires again with everything downstream: reprocess DATASET PARTITION. List, show and "
+    "cancel what was begun.",
 )
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a re-processing.")]

@@ -17,7 +17,7 @@ from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused, WrongUsage
 from sluice.names import WORKFLOW
 
-app = typer.Typer(no_args_is_help=True, help="List runs, or show one with its attempts.")
+app = typer.Typer(no_args_is_help=True, help="List runs; show one with its attempts, cancel it, run it again.")
 
 INSTANTS = (
     ("nominal_at", "nominal"),

@@ -31,7 +31,9 @@ class ByName(TyperGroup):
 
 
 app = typer.Typer(
-    cls=ByName, no_args_is_help=True, help="Explain why a job, run or schedule did or did not start. NAME, or ID."
+    cls=ByName,
+    no_args_is_help=True,
+    help="Explain why a job, run, schedule or DAG did or did not start: why NAME, or why ID.",
 )
 
 

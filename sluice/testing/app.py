@@ -136,26 +136,26 @@ class App(Engine):
     def enable(self, schedule: str) -> None:
         """A user enables a schedule or a DAG."""
         with self.acting():
-            actions.enable(self.ports, self.schedule(schedule), self.user)
+            actions.enable(self.ports, self._changed(schedule), self.user)
 
     def disable(self, schedule: str) -> None:
         """A user disables a schedule or a DAG."""
         with self.acting():
-            actions.disable(self.ports, self.schedule(schedule), self.user)
+            actions.disable(self.ports, self._changed(schedule), self.user)
 
     def pause(self, schedule: str, mode: str = "hold") -> None:
         """A user pauses a schedule or a DAG with the mode ``hold``, ``backlog`` or ``drain``."""
         if mode not in get_args(PauseMode):
             raise WrongUsage(f"expected one of {', '.join(get_args(PauseMode))}, got {mode!r}", "mode")
         with self.acting():
-            name = self.schedule(schedule)
+            name = self._changed(schedule)
             pause = pauses.pause_dag if name.endswith(ids.DAG) else pauses.pause
             pause(self.ports, name, cast("PauseMode", mode), self.user)
 
     def resume(self, schedule: str) -> None:
         """A user resumes a schedule or a DAG."""
         with self.acting():
-            name = self.schedule(schedule)
+            name = self._changed(schedule)
             resume = pauses.resume_dag if name.endswith(ids.DAG) else pauses.resume
             resume(self.ports, name, self.user)
 
@@ -240,14 +240,14 @@ class App(Engine):
         ``run_now("report", {"day": "2026-03-01"})``."""
         values = _texts(partition)
         with self.acting():
-            actions.run_now(self.ports, self.schedule(schedule), properties, self.next_request(), None, values)
+            actions.run_now(self.ports, self._changed(schedule), properties, self.next_request(), None, values)
 
     def backfill(self, schedule: str, **request: Any) -> seen.Backfill:
         """A user starts a backfill: ``backfill("report", start="2026-02-01T00:00Z", to="2026-02-08T00:00Z")``, or
         ``partitions=...``; the other fields are those of the API."""
         fields = {{"start": "from"}.get(name, name): value for name, value in request.items()}
         with self.acting():
-            name, document = self.schedule(schedule), _checked(Backfill, fields)
+            name, document = self._changed(schedule), _checked(Backfill, fields)
             begun = backfill.begin(self.ports, name, document, self.user, self.next_request())
         return seen.Backfill(self, name, begun.id)
 
@@ -457,6 +457,13 @@ class App(Engine):
         schedule to which Sluice compiles it. Raises `ApiRefused`, with the names that exist, if there is none."""
         with _refusals():
             return naming.schedule_of(self.ports, name, self.namespace, self.app)
+
+    def _changed(self, schedule: str) -> str:
+        """The full name of a schedule or a DAG that a user changes. The API refuses a change of a node alone."""
+        name = self.schedule(schedule)
+        if ids.is_dag_node(name):
+            raise errors.owned_by_dag(ids.plain(name).rpartition(".")[2], ids.dag_of(name).rpartition(".")[2])
+        return name
 
     def acting(self) -> _Acting:
         """The context of a request or an event. It converts errors of the service to `ApiRefused`, and handles the

@@ -220,3 +220,10 @@ def test_the_package_never_imports_the_service() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             assert {name.partition(".")[0] for name in names} <= allowed, file
+
+
+def test_a_help_shows_brackets_and_no_backticks(sluice: Sluice) -> None:
+    """Square brackets are no markup: a user copies them. Backticks are how docstrings mark a command."""
+    assert "load[failed]" in " ".join(sluice("dags", "rerun", "--help").stdout.split())
+    for words in ([], ["dags"], ["runs"], ["pools"], ["policies"], ["why"], ["datasets"]):
+        assert "``" not in sluice(*words, "--help").stdout, words

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from sluice.errors import WrongUsage
-from sluice.testing import ApiRefused, App
+from sluice.testing import ApiRefused, App, seen
 from tests.testing.test_apps import AT, EMR
 
 NIGHTLY: dict[str, Any] = {
@@ -150,3 +152,67 @@ def test_w18_a_test_sets_what_functions_return(sluice_app: type[App]) -> None:
         WrongUsage, match="expected an answer and a schedule with a Lambda target that waits, got 1 for"
     ):
         app.answer_functions("nightly/check", {"mode": "full"})
+
+
+INTERNAL = re.compile(r"~[0-9a-f]{8}(?![0-9a-f])|[\w-]~(?![\w.])")
+ID = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+~(?:[0-9a-f]{8}~[\w-]+)?\.[0-9a-z]+\.[0-9a-f]{20}")
+
+
+def shown_by(value: Any, depth: int = 0) -> Iterator[str]:
+    """Each text that a value of the kit shows: itself, and its public properties but what programs get."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from shown_by(key, depth)
+            yield from shown_by(inner, depth)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from shown_by(inner, depth)
+    elif type(value).__module__ == seen.__name__ and depth < 3:
+        yield repr(value)
+        for name, part in vars(type(value)).items():
+            if isinstance(part, property) and name not in ("view", "context", "events") and not name.startswith("_"):
+                try:
+                    yield from shown_by(getattr(value, name), depth + 1)
+                except AssertionError as error:
+                    yield str(error)
+
+
+def test_w20_the_kit_shows_no_internal_name(sluice_app: type[App]) -> None:
+    sns = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}
+    nodes = {
+        "scan": {"workflow": "step"},
+        "load": {"workflow": "step", "each": {"of": "scan"}},
+        "held": {
+            "workflow": "step",
+            "constraints": [{"type": "delay", "after": "5h", "on_unmet": "wait"}],
+        },
+    }
+    edges = [{"from": "scan", "to": ["load", "held"]}]
+    notify = [{"on": ["failed"], "to": sns}]
+    dag = {**NIGHTLY, "nodes": nodes, "edges": edges, "notify": notify, "concurrency": {"max": 1, "on_unmet": "wait"}}
+    app = sluice_app({**DOCUMENT, "dags": {"nightly": dag}}, at=AT)
+    app.partition("flights", day=1)
+    app.partition("flights", day=2)
+    run = app.dag_run("nightly", day=1)
+    run.node("scan").run.succeed(result=["x.csv", "y.csv"])
+    run.node("load").elements[0].fail("no space left")
+    run.node("load").elements[1].succeed()
+    found = [*app.runs(), *app.jobs(), *app.records(), *app.dag_runs("nightly")]
+    texts = [text for each in found for text in shown_by(each)]
+    texts += [app.explain(), *(app.why(name) for name in ("nightly", "nightly/load", "nightly/held"))]
+    for refused in (
+        lambda: app.run("nightly/none"),
+        lambda: app.run("nihgtly/load"),
+        lambda: app.pause("nightly/load"),
+        lambda: app.run_now("nightly/load"),
+        lambda: app.run("nightly/load", day=9),
+        lambda: run.node("none"),
+        lambda: run.rerun("none"),
+    ):
+        with pytest.raises((ApiRefused, AssertionError)) as raised:
+            refused()
+        texts += [str(raised.value), str(getattr(raised.value, "hint", ""))]
+    assert [text for text in texts if INTERNAL.search(ID.sub("", text))] == []
+    assert sum("nightly/load" in text for text in texts) > 5
