@@ -229,7 +229,7 @@ const ACTS: Act[] = [
     path: `${DAG}?run=${RUN_UNDER_WAY}`,
     button: "Cancel the run",
     command: `sluice dags cancel demo.flights.nightly ${RUN_UNDER_WAY}`,
-    request: `POST /v1/runs/${run(23).run_id}/cancel`,
+    request: `POST /v1/runs/${RUN_UNDER_WAY}/cancel`,
   },
   {
     key: "cancelJob",
