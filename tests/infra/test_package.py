@@ -58,8 +58,8 @@ def test_a_checkout_that_does_not_import_says_why(tmp_path: Path) -> None:
 def test_all_lambdas_have_the_architecture_of_the_wheels(packaged: Path) -> None:
     template = yaml_tags.load((packaged / "template.yaml").read_text())
     functions = [each for each in template["Resources"].values() if each["Type"] == "AWS::Serverless::Function"]
-    assert len(functions) == 8
-    assert [each["Properties"]["Architectures"] for each in functions] == [[package.architecture_of()]] * 8
+    assert len(functions) == 9
+    assert [each["Properties"]["Architectures"] for each in functions] == [[package.architecture_of()]] * 9
 
 
 def test_an_architecture_that_lambda_lacks_is_refused(tmp_path: Path) -> None:

@@ -257,6 +257,9 @@ def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
         "SLUICE_HTTP_ALLOW_PRIVATE",
         "POWERTOOLS_SERVICE_NAME",
         "PYDANTIC_DISABLE_PLUGINS",
+        "AWS_LAMBDA_EXEC_WRAPPER",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_SERVICE_NAME",
         "AWS_ENDPOINT_URL",
         "AWS_ENDPOINT_URL_EMR_SERVERLESS",
     }
