@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sluice_job
 from pyspark.sql import SparkSession
 from sluice_job import ContextError, Day, RunContext
 
@@ -71,6 +72,25 @@ def test_the_context_and_its_manifest_are_read_through_spark(
     assert [event.id for event in context.partitions("demo.flights_raw")] == ["e0", "e1", "e2"]
     assert context.upstream is not None and context.upstream.run_id == "r0"
     assert (context.attempt, context.logical_start_time) == (1, 1_700_000_000_123)
+
+
+def test_w18_a_result_is_written_through_spark(
+    spark: SparkSession, tmp_path: Path, document: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the file system of Hadoop, as on EMR. A later result replaces an earlier one."""
+    monkeypatch.delenv("SLUICE_RESULT_FILE", raising=False)
+    uri, written = tmp_path / "r1.json", tmp_path / "results" / "r1-1.json"
+    uri.write_text(json.dumps(document(result_uri=str(written))))
+    RunContext.load(spark, str(uri))
+    for value in ({"files": ["a", "b"]}, {"files": ["é"], "rows": 3}):
+        sluice_job.result(value)
+        assert json.loads(written.read_text()) == value
+
+    (tmp_path / "file").write_text("x")
+    uri.write_text(json.dumps(document(result_uri=str(tmp_path / "file" / "below.json"))))
+    RunContext.load(spark, str(uri))
+    with pytest.raises(sluice_job.ResultError, match=r"expected to write .*below\.json, got .*allow s3:PutObject"):
+        sluice_job.result({"rows": 1})
 
 
 def test_partitions_and_path_depend_on_the_dataset(document: Any) -> None:
