@@ -30,7 +30,6 @@ from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, NameShared, RecordStart
-from chalicelib.core.openlineage import subjects
 from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
@@ -151,6 +150,8 @@ def build_run(
 
 def _with_lineage(run: Run, prefix: str) -> Run:
     """The run with a target that reports what its program reads and writes below the run (H6)."""
+    from chalicelib.core.openlineage import subjects  # only for installations that report lineage
+
     of_target = registry.of_type(run.target_kind)
     target = of_target.with_lineage(run.request.target, subjects.spark_properties(prefix, run))
     return replace(run, request=replace(run.request, target=target))

@@ -17,7 +17,6 @@ from chalicelib.core.fires import bundles
 from chalicelib.core.history.durations import late_by, took, waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
-from chalicelib.core.openlineage import subjects
 from chalicelib.core.rows.audit import AuditOutcome, AuditRow
 from chalicelib.core.rows.definition import Definition, PrefixRow
 from chalicelib.core.rows.event import CLAIMED_LIFE, Partition
@@ -408,6 +407,8 @@ def run_in_full(ports: Ports, attempts: Sequence[Run]) -> RunInFullView:
     history = [run_view(run, ports.settings.prices) for run in attempts]
     found: dict[str, Any] = {**history[-1], "history": history, "events": events_view(ports, attempts[-1])}
     if ports.settings.lineage:
+        from chalicelib.core.openlineage import subjects
+
         own = subjects.family(ports.settings.lineage, attempts[-1]).own
         found["lineage"] = {"namespace": own.namespace, "job": own.job, "run_id": own.run_id}
     return cast("RunInFullView", found)

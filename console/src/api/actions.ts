@@ -4,7 +4,7 @@ import { count, dagOfStart, nameParts, number, partition, scheduleOf, shortName 
 import { paths } from "../lib/paths";
 import { ApiError, fill, get, send } from "./client";
 import { type AgainInDag, commands, type Values } from "./commands";
-import type { Job, RunOfDag, StopReport } from "./types";
+import type { Job, StopReport } from "./types";
 
 export interface Field {
   name: string;

@@ -185,7 +185,7 @@ def test_w4_no_rerun_while_active_or_from_a_node_that_cannot_run(world: World) -
     ):
         rerun(world, "all")
     ends(world, "a", "FAILED")
-    with pytest.raises(SluiceError, match="got 'b, which waits for a, which is FAILED'"):
+    with pytest.raises(SluiceError, match="got b: it needs a COMPLETED, which is FAILED"):
         rerun(world, "from", "b")
     with pytest.raises(SluiceError, match="expected a node of the graph that this run began with"):
         rerun(world, "only", "x")
