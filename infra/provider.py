@@ -32,8 +32,16 @@ def build(out: Path) -> Path:
     target = out / NAME
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, source in sorted(_sources()):
-            archive.writestr(zipfile.ZipInfo(name, _BEGAN), source.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(entry(name), source.read_bytes(), zipfile.ZIP_DEFLATED)
     return target
+
+
+def entry(name: str) -> zipfile.ZipInfo:
+    """A file of a zip. Lambda runs the code as another user, so everybody may read it.
+    https://docs.aws.amazon.com/lambda/latest/dg/python-package.html"""
+    found = zipfile.ZipInfo(name, _BEGAN)
+    found.external_attr = 0o644 << 16
+    return found
 
 
 def _sources() -> Iterator[tuple[str, Path]]:

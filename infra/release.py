@@ -42,7 +42,6 @@ COPIED = (
     ROOT / "contrib" / "cloudformation" / "provider.yaml",
     ROOT / "contrib" / "cdk" / "sluice_cdk.py",
 )
-_BEGAN = (1980, 1, 1, 0, 0, 0)  # the time of each file in a zip: the first one that a zip can have
 
 
 class ReleaseError(Exception):
@@ -87,7 +86,7 @@ def zipped(target: Path, files: dict[str, Path]) -> None:
     """Write files under their names into a zip."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, source in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name, _BEGAN), source.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(provider.entry(name), source.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 def archived(target: Path, folder: Path) -> None:

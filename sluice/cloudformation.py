@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluice import documents, uploads
-from sluice.client import Answer, Client, Document
+from sluice.client import LATER, Answer, Client, Document
 from sluice.errors import ApiRefused, Failure, NotReachable, Problem, WrongUsage
 from sluice.names import APP, NAMESPACE, path_of
 from sluice.refusals import ChangedMeanwhile, NotFound, Unavailable
@@ -40,12 +40,17 @@ KEPT = 3  # requests that the tag names, the last one at the end
 PROPERTIES = ("Namespace", "App", "Document", "UpdateSchedules", "Restart", "Adopt")
 OF_AWS = ("ServiceToken", "ServiceTimeout")  # properties of every custom resource
 MAX_TEXT = 1_000  # characters of a reason, and of the plan: an answer has at most 4,096 bytes
-RESERVE = 30  # seconds of an invocation that are kept for the answer
+RESERVE = 240  # seconds of an invocation that are left when the last try begins: it has requests of up to 30 seconds
 PAUSE = 5.0  # seconds between two tries, while the API does not answer or the app changes
 TRIES = 3  # of the answer to CloudFormation
 ANSWER_SECONDS = 20  # that a try may take
 _ID = re.compile(r"(?P<name>[^@]+)@(?P<mark>[0-9a-f]{12})(?P<stays>\.adopted)?")
-_OF_TAG = re.compile(r"(?P<resource>.+) (?P<mark>[0-9a-f]{12}) (?P<requests>[0-9a-f]{12}(?:,[0-9a-f]{12})*)")
+_OF_TAG = re.compile(
+    r"(?P<resource>.+) (?P<stack>[0-9a-f]{12}) (?P<mark>[0-9a-f]{12})(?P<stays>\.adopted)? "
+    r"(?P<requests>[0-9a-f]{12}(?:,[0-9a-f]{12})*)"
+)
+# The status of a resource while CloudFormation waits for the answer to a request.
+_OPEN = {"Create": ("CREATE_IN_PROGRESS",), "Update": ("UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS")}
 _SHORT = {True: "true", False: "false"}
 
 
@@ -59,8 +64,12 @@ class Resource:
     stays: bool = False
 
     @property
+    def ending(self) -> str:
+        return f"{self.mark}{'.adopted' if self.stays else ''}"
+
+    @property
     def id(self) -> str:
-        return f"{self.name}@{self.mark}{'.adopted' if self.stays else ''}"
+        return f"{self.name}@{self.ending}"
 
     @classmethod
     def of(cls, physical_id: str) -> Resource | None:
@@ -105,9 +114,7 @@ def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
     if event["RequestType"] == "Drift":
         return drift(Client.from_environment(), event)
     try:
-        if is_over(event):
-            raise Stale
-        done = handled(Client.from_environment(), event, lambda: time.monotonic() < ends)
+        done = handled(Client.from_environment(), event, lambda: time.monotonic() < ends, waiting=Waiting(event))
     except Stale:
         return {"Status": "STALE"}
     except Exception as error:  # without an answer, the stack would wait for an hour
@@ -118,23 +125,32 @@ def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
     return answer
 
 
-def is_over(event: Mapping[str, Any], stacks: Any = None) -> bool:
-    """Whether CloudFormation has the answer to a create or an update already. ``stacks`` is its client. If it does not
-    answer, the request counts as open: what the app's tag says decides then."""
-    if event["RequestType"] == "Delete":  # the mark of the resource decides
-        return False
-    # Imported here because the zip has no botocore: it is part of Lambda's runtime.
-    from botocore.exceptions import BotoCoreError, ClientError
-    from botocore.session import get_session
+class Waiting:
+    """Whether CloudFormation still waits for the answer to a request, by the status of the resource. It waits no more
+    once it has the answer, has given the request up, or has sent another one. If its API does not answer, it counts as
+    waiting: what the app's tag says decides then. ``stacks`` is a client of CloudFormation."""
 
-    try:
-        found = (stacks or get_session().create_client("cloudformation")).describe_stack_resource(
-            StackName=event["StackId"], LogicalResourceId=event["LogicalResourceId"]
-        )
-    except (BotoCoreError, ClientError) as error:
-        print(json.dumps({"message": "the resource could not be read", "error": str(error)}))
-        return False
-    return not str(found["StackResourceDetail"]["ResourceStatus"]).endswith("_IN_PROGRESS")
+    def __init__(self, event: Mapping[str, Any], stacks: Any = None) -> None:
+        self._event, self._stacks = event, stacks
+        self._since: Any = None
+
+    def __call__(self) -> bool:
+        if self._event["RequestType"] == "Delete":  # the mark of the resource decides
+            return True
+        # Imported here because the zip has no botocore: it is part of Lambda's runtime.
+        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.session import get_session
+
+        try:
+            self._stacks = self._stacks or get_session().create_client("cloudformation")
+            named = {"StackName": self._event["StackId"], "LogicalResourceId": self._event["LogicalResourceId"]}
+            found = self._stacks.describe_stack_resource(**named)["StackResourceDetail"]
+        except (BotoCoreError, ClientError) as error:
+            print(json.dumps({"message": "the resource could not be read", "error": str(error)}))
+            return True
+        since = found.get("LastUpdatedTimestamp")
+        self._since = self._since or since
+        return found["ResourceStatus"] in _OPEN[self._event["RequestType"]] and since == self._since
 
 
 def handled(
@@ -142,18 +158,40 @@ def handled(
     event: Mapping[str, Any],
     has_time: Callable[[], bool] = lambda: True,
     pause: Callable[[float], None] = time.sleep,
+    waiting: Callable[[], bool] = lambda: True,
 ) -> Done:
     """Carry out a request, and return what became of it. It is tried again while the API cannot be reached or the app
-    changes, as long as there is time. Raises `Stale`."""
+    changes, as long as there is time. An app that was created for a request which CloudFormation has given up meanwhile
+    is deleted again. Raises `Stale` if CloudFormation waits for no answer."""
+
+    def patient(seconds: float) -> None:
+        if not has_time():
+            raise NotReachable("expected the deployment to end in time, got one that goes on")
+        pause(seconds)
+
     while True:
         try:
-            return _deleted(client, event) if event["RequestType"] == "Delete" else _deployed(client, event)
-        except (NotReachable, Unavailable, ChangedMeanwhile) as failure:
-            if not has_time():
+            if event["RequestType"] == "Delete":
+                return _deleted(client, event)
+            if not waiting():
+                raise Stale
+            done = _deployed(client, event, patient)
+            if event["RequestType"] == "Create" and not waiting():
+                _deleted(client, {**event, "PhysicalResourceId": done.id})
+                raise Stale
+            return done
+        except Failure as failure:
+            if not (_is_passing(failure) and has_time()):
                 return _failed(event, failure)
             pause(PAUSE)
-        except Failure as failure:
-            return _failed(event, failure)
+
+
+def _is_passing(failure: Failure) -> bool:
+    """Whether the same request may succeed later. API Gateway has errors of its own, with codes such as ``http_504``."""
+    of_gateway = (
+        isinstance(failure, ApiRefused) and failure.code == f"http_{failure.status}" and failure.status in LATER
+    )
+    return of_gateway or isinstance(failure, NotReachable | Unavailable | ChangedMeanwhile)
 
 
 def drift(client: Client, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,36 +204,37 @@ def drift(client: Client, event: Mapping[str, Any]) -> dict[str, Any]:
     return {"drifted": bool(_changes(report)), "plan": plan_of(report)}
 
 
-def _deployed(client: Client, event: Mapping[str, Any]) -> Done:
+def _deployed(client: Client, event: Mapping[str, Any], pause: Callable[[float], None]) -> Done:
     """Deploy the app of a create or an update."""
     wanted = wanted_by(event["ResourceProperties"])
     found = _found(client, wanted)
     tagged = _tag_of(found.body if found is not None else {})
-    resource = _resource(event, wanted, found, tagged)
-    is_own = tagged is not None and tagged["mark"] == resource.mark
+    is_own = tagged is not None and _is_of(tagged, event)
+    resource = _resource(event, wanted, found, tagged if is_own else None)
     if tagged is not None and not is_own and not wanted.adopts:
         raise _taken(wanted.name, tagged["resource"])
     requests = _requests(tagged["requests"].split(",") if tagged is not None and is_own else [], event)
+    tag = f"{_resource_of(event)} {_short(event['StackId'])} {resource.ending} {','.join(requests)}"
     if found is None:
-        _require_namespace(client, wanted.name)
-    tag = f"{_resource_of(event)} {resource.mark} {','.join(requests)}"
-    report = _sent(client, wanted, {TAG: tag}, wanted.query, None if found is None else found.etag)
+        _require_namespace(client, wanted, {TAG: tag})
+    report = _sent(client, wanted, {TAG: tag}, wanted.query, None if found is None else found.etag, pause)
     return Done(resource.id, _summary(wanted.name, report), _data(wanted.name, report))
 
 
-def _resource(event: Mapping[str, Any], wanted: Wanted, found: Answer | None, tagged: re.Match[str] | None) -> Resource:
-    """The resource that a request creates, creates again, or updates. Raises `WrongUsage` if it would create an app
-    that exists, unless it adopts it."""
+def _resource(event: Mapping[str, Any], wanted: Wanted, found: Answer | None, own: re.Match[str] | None) -> Resource:
+    """The resource that a request creates or updates. ``own`` is the tag of the app if this resource of this stack has
+    deployed it: then it stays the same. Raises `WrongUsage` if it would create an app that exists, unless it adopts
+    it."""
     before = Resource.of(str(event.get("PhysicalResourceId") or ""))
     if before is not None and before.name == wanted.name:
         return before
-    made, adopted = Resource(wanted.name, _mark(event)), Resource(wanted.name, _mark(event, "adopted"), stays=True)
-    for each in (made, adopted):
-        if tagged is not None and tagged["mark"] == each.mark:
-            return each  # the request is delivered again
-    if found is not None and not wanted.adopts:
-        raise _exists(wanted.name, found.body, tagged)
-    return made if found is None else adopted
+    if own is not None:
+        return Resource(wanted.name, own["mark"], own["stays"] is not None)
+    if found is None:
+        return Resource(wanted.name, _mark(event))
+    if not wanted.adopts:
+        raise _exists(wanted.name, found.body)
+    return Resource(wanted.name, _mark(event, "adopted"), stays=True)
 
 
 def _requests(last: list[str], event: Mapping[str, Any]) -> list[str]:
@@ -210,21 +249,38 @@ def _deleted(client: Client, event: Mapping[str, Any]) -> Done:
     """Delete the app of a resource, unless something else has it by now."""
     id_ = str(event.get("PhysicalResourceId") or "")
     resource = Resource.of(id_)
-    if resource is None:
+    name = resource.name if resource is not None else _named_by(event)
+    if name is None:
         return Done(id_, "nothing was deployed, so nothing is deleted", {})
-    if resource.stays:
-        return Done(id_, f"app {resource.name} existed before the stack, so it stays", {})
+    if resource is not None and resource.stays:
+        return Done(id_, f"app {name} existed before the stack, so it stays", {})
     try:
-        found = client.request("GET", path_of(APP, resource.name))
+        found = client.request("GET", path_of(APP, name))
     except NotFound:
-        return Done(id_, f"app {resource.name} is deleted already", {})
+        return Done(id_, f"app {name} is deleted already", {})
     tagged = _tag_of(found.body)
-    if tagged is None or tagged["mark"] != resource.mark:
+    if tagged is None or not _is_deletable(tagged, resource, event):
         by = f"stack {tagged['resource']} deployed it" if tagged else "it was deployed without the stack"
-        return Done(id_, f"app {resource.name} stays: {by} since", {})
+        return Done(id_, f"app {name} stays: {by} since", {})
     with suppress(NotFound):  # another delivery of the same request has deleted it
-        client.delete(path_of(APP, resource.name), found.etag)
-    return Done(id_, f"app {resource.name} is deleted; runs that are active continue", {})
+        client.delete(path_of(APP, name), found.etag)
+    return Done(id_, f"app {name} is deleted; runs that are active continue", {})
+
+
+def _is_deletable(tagged: re.Match[str], resource: Resource | None, event: Mapping[str, Any]) -> bool:
+    """Whether an app is that of a resource. CloudFormation gives up a create before it is answered, and makes up an id
+    then: the app is that of the resource of this stack, unless that has adopted it."""
+    if resource is not None:
+        return tagged["mark"] == resource.mark
+    return _is_of(tagged, event) and tagged["stays"] is None
+
+
+def _named_by(event: Mapping[str, Any]) -> str | None:
+    """The name of the app in the properties of a resource; None if they are wrong."""
+    try:
+        return wanted_by(event.get("ResourceProperties") or {}).name
+    except WrongUsage:
+        return None
 
 
 def _found(client: Client, wanted: Wanted) -> Answer | None:
@@ -235,17 +291,23 @@ def _found(client: Client, wanted: Wanted) -> Answer | None:
         return None
 
 
-def _require_namespace(client: Client, name: str) -> None:
-    """Create the namespace of an app if it does not exist, as `sluice apply` does."""
-    path = path_of(NAMESPACE, name.partition(".")[0])
+def _require_namespace(client: Client, wanted: Wanted, tags: Mapping[str, str]) -> None:
+    """Create the namespace of an app if it does not exist, as `sluice apply` does: after a dry run."""
+    path = path_of(NAMESPACE, wanted.name.partition(".")[0])
     try:
         client.get(path)
     except NotFound:
+        _sent(client, wanted, tags, {**wanted.query, "dry_run": True}, None)
         client.put(path, {})
 
 
 def _sent(
-    client: Client, wanted: Wanted, tags: Mapping[str, str], query: Mapping[str, bool | None], etag: str | None
+    client: Client,
+    wanted: Wanted,
+    tags: Mapping[str, str],
+    query: Mapping[str, bool | None],
+    etag: str | None,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Document:
     """Deploy the document with more tags, and return the report. An error names the line of its field."""
     namespace, _, app = wanted.name.partition(".")
@@ -253,7 +315,7 @@ def _sent(
     own = given.get("tags")
     named = {"namespace": namespace, "app": app, "tags": {**own, **tags} if isinstance(own, dict) else own or tags}
     try:
-        return uploads.deploy(client, wanted.path, {**given, **named}, query, if_match=etag)
+        return uploads.deploy(client, wanted.path, {**given, **named}, query, pause, etag)
     except ApiRefused as refused:
         refused.problems = tuple(_placed(each, wanted.source) for each in refused.problems)
         raise
@@ -309,8 +371,14 @@ def _tag_of(app: Mapping[str, Any]) -> re.Match[str] | None:
     return _OF_TAG.fullmatch(str((app.get("tags") or {}).get(TAG, "")))
 
 
-def _exists(name: str, app: Mapping[str, Any], tagged: re.Match[str] | None) -> WrongUsage:
+def _is_of(tagged: re.Match[str], event: Mapping[str, Any]) -> bool:
+    """Whether an app was deployed by the resource of a request."""
+    return (tagged["stack"], tagged["resource"]) == (_short(event["StackId"]), _resource_of(event))
+
+
+def _exists(name: str, app: Mapping[str, Any]) -> WrongUsage:
     by = (app.get("deployed") or {}).get("by") or app.get("by") or "somebody"
+    tagged = _tag_of(app)
     who = f"stack {tagged['resource']}" if tagged is not None else str(by)
     hint = 'set `Adopt: "true"` to take it over, or choose another name'
     return WrongUsage(f"expected no app {name} yet, got one that {who} has deployed", "App", hint)
@@ -374,13 +442,11 @@ def _failed(event: Mapping[str, Any], failure: Failure) -> Done:
 
 
 def _id_of_failure(event: Mapping[str, Any]) -> str:
-    known = event.get("PhysicalResourceId")
-    if known:
-        return str(known)
-    try:
-        return Resource(wanted_by(event["ResourceProperties"]).name, _mark(event)).id
-    except WrongUsage:
-        return f"none-{_mark(event)}"
+    known, name = str(event.get("PhysicalResourceId") or ""), _named_by(event)
+    before = Resource.of(known)
+    if event["RequestType"] == "Delete" or name is None or (before is not None and before.name == name):
+        return known or f"none-{_mark(event)}"
+    return Resource(name, _mark(event)).id  # of a create, or of a replacement: CloudFormation deletes it
 
 
 def _cut(text: str) -> str:

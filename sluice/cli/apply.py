@@ -71,7 +71,7 @@ def apply(
             # Checked first, so that a refused document leaves no namespace behind.
             with progress.counted(len(apps), "apps", as_json) as draw:
                 draw(number, f"checking {name}")
-                plan = _deploy(client, name, source, {**query, "dry_run": True})
+                plan = _deploy_as(form, client, name, source, {**query, "dry_run": True})
             if asks:
                 _ask(name, plan, namespace if new else None)
         with progress.counted(len(apps), "apps", as_json) as draw:
@@ -165,7 +165,7 @@ def _deploy_as(
         return _deploy(client, name, source, query)
     except ApiRefused as refused:
         if form:
-            render.plain(markdown.refused(name, refused))
+            render.plain(markdown.refused(name, refused, bool(query.get("dry_run"))))
         raise
 
 

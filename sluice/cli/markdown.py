@@ -32,13 +32,13 @@ def plan(name: str, report: Document, new_namespace: str | None, losses: Iterabl
     return _cut(lines)
 
 
-def refused(name: str, failure: Failure) -> str:
-    """Why a deployment is refused, a row for each problem."""
+def refused(name: str, failure: Failure, dry_run: bool) -> str:
+    """Why a deployment is refused, a row for each problem. One that is not a dry run may have stored some parts."""
     lines = [f"### {_code(name)}: refused", "", "| Where | Problem | What to do |", "|---|---|---|"]
     for each in failure.problems:
         cells = (each.field, each.message, each.hint)
         lines.append(f"| {' | '.join(_code(cell) if cell else '' for cell in cells)} |")
-    return _cut([*lines, "", "Nothing was stored."])
+    return _cut([*lines, "", "Nothing was stored." if dry_run else "The app is not deployed as a whole."])
 
 
 def _rows(report: Document) -> Iterator[tuple[str, str, str, str]]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,11 @@ def test_o13_the_same_sources_give_the_same_code(code: Path, tmp_path: Path) -> 
     assert provider.main([str(tmp_path)]) == 0
     assert (tmp_path / provider.NAME).read_bytes() == code.read_bytes()
     assert provider.main([]) == 2
+
+
+def test_o13_lambda_may_read_each_file(code: Path) -> None:
+    with zipfile.ZipFile(code) as archive:
+        assert {each.external_attr >> 16 for each in archive.infolist()} == {0o644}
 
 
 def test_o13_the_templates_are_valid() -> None:

@@ -348,33 +348,105 @@ def test_o13_the_examples_are_deployed(api: Api) -> None:
 
 
 class Described:
-    """CloudFormation, which says the status of a resource, or fails."""
+    """CloudFormation, which says the status of a resource and since when, or fails."""
 
-    def __init__(self, status: str | None) -> None:
-        self.status = status
+    def __init__(self, *found: tuple[str, int] | None) -> None:
+        self.found = list(found)
 
     def describe_stack_resource(self, **named: str) -> Any:
-        if self.status is None:
+        found = self.found.pop(0)
+        if found is None:
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DescribeStackResource")
-        return {"StackResourceDetail": {"ResourceStatus": self.status}}
+        return {"StackResourceDetail": {"ResourceStatus": found[0], "LastUpdatedTimestamp": found[1]}}
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "over"),
+    ("kind", "found", "expected"),
     [
-        ("Create", "CREATE_IN_PROGRESS", False),
-        ("Create", "CREATE_COMPLETE", True),
-        ("Create", "DELETE_COMPLETE", True),
-        ("Update", "UPDATE_IN_PROGRESS", False),
-        ("Update", "UPDATE_COMPLETE", True),
-        ("Update", "UPDATE_FAILED", True),
-        ("Update", None, False),
-        ("Delete", "DELETE_COMPLETE", False),
+        ("Create", [("CREATE_IN_PROGRESS", 1)], True),
+        ("Create", [("CREATE_COMPLETE", 1)], False),
+        ("Create", [("CREATE_FAILED", 1)], False),
+        ("Create", [("DELETE_IN_PROGRESS", 1)], False),
+        ("Update", [("UPDATE_IN_PROGRESS", 1)], True),
+        ("Update", [("UPDATE_COMPLETE", 1)], False),
+        ("Update", [("DELETE_IN_PROGRESS", 1)], False),
+        ("Update", [("UPDATE_IN_PROGRESS", 1), None, ("UPDATE_IN_PROGRESS", 1)], True),
+        ("Update", [("UPDATE_IN_PROGRESS", 1), ("UPDATE_IN_PROGRESS", 2)], False),
+        ("Update", [None], True),
     ],
 )
-def test_o13_a_request_that_has_its_answer_is_over(kind: str, status: str | None, over: bool) -> None:
+def test_o13_cloudformation_waits_for_one_answer_at_a_time(kind: str, found: list[Any], expected: bool) -> None:
     event = {"RequestType": kind, "StackId": "arn", "LogicalResourceId": "Shop"}
-    assert cloudformation.is_over(event, Described(status)) is over
+    waiting = cloudformation.Waiting(event, Described(*found))
+    assert [waiting() for _ in found][-1] is expected
+
+
+def test_o13_a_create_that_was_given_up_leaves_no_app(api: Api) -> None:
+    """Another resource of the stack fails while the app is deployed. CloudFormation deletes under an id of its own."""
+    orders = stack(api)
+    properties = {"Namespace": "demo", "App": "shop", "Document": document(5)}
+    create = {**_event(orders, "Create"), "ResourceProperties": properties}
+    delete = {**_event(orders, "Delete"), "ResourceProperties": properties, "PhysicalResourceId": "orders-Shop-1ABC"}
+    client, answers = Client("http://sluice.test", Routes(api)), iter([True, False])
+    with pytest.raises(cloudformation.Stale):  # given up while it was carried out
+        cloudformation.handled(client, create, waiting=lambda: next(answers))
+    assert is_gone(api)
+
+    cloudformation.handled(client, create)  # given up after its last look
+    assert cloudformation.handled(client, delete).reason == "app demo.shop is deleted; runs that are active continue"
+    assert is_gone(api)
+    assert cloudformation.handled(client, delete).reason == "app demo.shop is deleted already"
+
+    api.put(SHOP, yaml.safe_load(document(4)))
+    adopted = {**create, "ResourceProperties": {**properties, "Adopt": "true"}}
+    assert not cloudformation.handled(client, adopted).failed
+    assert "stays" in cloudformation.handled(client, delete).reason
+    assert hours(api) == ["5"]
+
+
+def _event(orders: Stack, kind: str) -> dict[str, Any]:
+    return {"RequestType": kind, "StackId": orders.id, "LogicalResourceId": "Shop", "RequestId": kind}
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_o13_an_error_of_the_gateway_is_tried_again(api: Api, status: int) -> None:
+    orders, function = stack(api), Lambda(api)
+    send, refused = function.send, []
+
+    def gateway(method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
+        if method in ("PUT", "DELETE") and len(refused) < 3:
+            refused.append(method)
+            return Reply(status, {}, b'{"message": "Endpoint request timed out"}')
+        return send(method, url, headers, content)
+
+    function.send = gateway  # type: ignore[method-assign]
+    orders.carry_out = function
+    for hour in (5, 6):
+        refused.clear()
+        assert orders.put(Namespace="demo", App="shop", Document=document(hour))
+    refused.clear()
+    assert orders.delete()
+    assert is_gone(api)
+
+
+def test_o13_a_replacement_that_failed_is_deleted(api: Api) -> None:
+    orders, function = stack(api), Lambda(api)
+    assert orders.put(Namespace="demo", App="shop", Document=document(5))
+    event = {**_event(orders, "Update"), "PhysicalResourceId": orders.physical_id}
+    event["ResourceProperties"] = {"Namespace": "demo", "App": "store", "Document": document(5)}
+    function.dies_at = 5  # its PUT is carried out, and not answered
+    client = Client("http://sluice.test", function, lambda seconds: None)
+    done = cloudformation.handled(client, event, lambda: False, lambda seconds: None)
+    assert done.failed and done.id.startswith("demo.store@")
+    function.dies_at = None
+    again = cloudformation.handled(client, {**event, "RequestType": "Delete", "PhysicalResourceId": done.id})
+    assert api.send("GET", "/v1/namespaces/demo/apps/store").status_code == 404, again
+    assert hours(api) == ["5"]
+
+
+def test_o13_a_wrong_document_makes_no_namespace(api: Api) -> None:
+    assert not stack(api).put(Namespace="new", App="shop", Document="nonsense: 1")
+    assert api.send("GET", "/v1/namespaces/new").status_code == 404
 
 
 def test_o13_the_answer_is_put_to_the_signed_address(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,7 +465,7 @@ def test_o13_the_answer_is_put_to_the_signed_address(api: Api, monkeypatch: pyte
 
     made = SimpleNamespace(from_environment=lambda: Client("http://sluice.test", Routes(api)))
     monkeypatch.setattr(cloudformation, "Client", made)
-    monkeypatch.setattr(cloudformation, "is_over", lambda event: False)
+    monkeypatch.setattr(cloudformation, "Waiting", lambda event: lambda: True)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with served(QuietServer(Bucket)) as bucket:
         event = {

@@ -36,12 +36,21 @@ def cancel(ports: Ports, begun: Run, why: Why) -> None:
             continue
         if run is None:
             _close_node(ports, key, why)
-        elif found.state == "RETRYING":
-            retry = (key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
-            if not drop_at(ports, retry, why):
-                follow.request_cancel(ports, run.run_id, run.attempt + 1, why)
         else:
-            follow.request_cancel(ports, run.run_id, run.attempt, why)
+            _end(ports, key, run.attempt, why)
+
+
+def _end(ports: Ports, key: NodeKey, attempt: int, why: Why) -> None:
+    """Cancel an attempt of a node. If it has failed meanwhile, drop its retry, or cancel the next attempt."""
+    for number in range(attempt, attempt + MAX_CONFLICTS):
+        run = ports.rows.get(Run, key.run_id, number)
+        if run is not None and run.state != "RETRYING":
+            follow.request_cancel(ports, key.run_id, number, why)
+            run = ports.rows.get(Run, key.run_id, number)
+        if run is None or run.state != "RETRYING":
+            return
+        if drop_at(ports, (key.schedule, key.generation, sort_keys.retry(run.run_id, number + 1)), why):
+            return
 
 
 def _close_node(ports: Ports, key: NodeKey, why: Why) -> None:
@@ -49,7 +58,7 @@ def _close_node(ports: Ports, key: NodeKey, why: Why) -> None:
     another job. A node that has become a run meanwhile is cancelled."""
     for _ in range(MAX_CONFLICTS):
         if ports.rows.get(Run, key.run_id, 1) is not None:
-            follow.request_cancel(ports, key.run_id, 1, why)
+            _end(ports, key, 1, why)
             return
         job = ports.rows.get(Job, key.schedule, key.generation, key.sort_key)
         if (job is not None and job.closed) or ports.ledger.commit(_closing(ports, key, job, why)) is None:
