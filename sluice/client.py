@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from sluice.errors import ApiRefused, NotReachable, Problem, WrongUsage
-from sluice.refusals import NotFound, refusal
+from sluice.refusals import Conflict, NotFound, refusal
 from sluice.signing import Broken, Reply, SignedHttp
 
 __all__ = ["Answer", "ApiRefused", "Client", "Document", "NotReachable"]
@@ -200,6 +200,18 @@ class Client:
                 return self._request(method, start[0], start[2], start[1], if_match, key, repeatable, media_type)
             except NotFound:
                 raise refused from None
+            except Conflict:  # the start of a DAG is not changed alone; of a DAG that does not exist there is none
+                if path != start[0] and not self._is_there(_start_in_path(path)):
+                    raise refused from None
+                raise
+
+    def _is_there(self, path: str) -> bool:
+        """Whether the schedule at the beginning of a path exists."""
+        try:
+            self._request("GET", path[: path.index("~") + 1], None, None, None, None, repeatable=True, media_type=JSON)
+        except NotFound:
+            return False
+        return True
 
     def _request(
         self,
@@ -282,9 +294,9 @@ def _space(namespace: str) -> str:
 
 
 def _start_in_path(path: str) -> str:
-    """The path, in which what is named as a schedule is the start of a DAG."""
+    """The path, in which what is named as a schedule is the start of a DAG. Only a DAG as a whole has a ``why``."""
     found = _SCHEDULE_IN_PATH.match(path)
-    return path if found is None else f"{found.group()}~{path[found.end() :]}"
+    return path if found is None or path.endswith("/why") else f"{found.group()}~{path[found.end() :]}"
 
 
 def _start_in_field(given: Any) -> Any:

@@ -187,11 +187,10 @@ def handled(
 
 
 def _is_passing(failure: Failure) -> bool:
-    """Whether the same request may succeed later. API Gateway has errors of its own, with codes such as ``http_504``."""
-    of_gateway = (
-        isinstance(failure, ApiRefused) and failure.code == f"http_{failure.status}" and failure.status in LATER
-    )
-    return of_gateway or isinstance(failure, NotReachable | Unavailable | ChangedMeanwhile)
+    """Whether the same request may succeed later. Errors of API Gateway itself have codes such as ``http_504``."""
+    if isinstance(failure, ApiRefused) and failure.code == f"http_{failure.status}":
+        return failure.status in LATER
+    return isinstance(failure, NotReachable | Unavailable | ChangedMeanwhile)
 
 
 def drift(client: Client, event: Mapping[str, Any]) -> dict[str, Any]:

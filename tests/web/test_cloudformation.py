@@ -434,7 +434,7 @@ def test_o13_a_replacement_that_failed_is_deleted(api: Api) -> None:
     assert orders.put(Namespace="demo", App="shop", Document=document(5))
     event = {**_event(orders, "Update"), "PhysicalResourceId": orders.physical_id}
     event["ResourceProperties"] = {"Namespace": "demo", "App": "store", "Document": document(5)}
-    function.dies_at = 5  # its PUT is carried out, and not answered
+    function.dies_at = 3  # its PUT is carried out, and not answered
     client = Client("http://sluice.test", function, lambda seconds: None)
     done = cloudformation.handled(client, event, lambda: False, lambda seconds: None)
     assert done.failed and done.id.startswith("demo.store@")

@@ -94,7 +94,7 @@ class Notify(Document):
     def _goes_to_a_webhook(self) -> Notify:
         if self.form is None and self.console is not None:
             raise invalid("console", "console with a form", "no form", "add form: slack or form: teams")
-        if self.form is not None and (self.to.type, getattr(self.to, "method", "")) != ("http", "POST"):
+        if self.form is not None and not self.to.posts:
             hint = "name the webhook as {type: http, url: {ssm: NAME, host: HOST}}"
             raise invalid("to", f"an http target with the method POST for form: {self.form}", self.to.type, hint)
         if self.form is not None and getattr(self.to, "format", None) is not None:

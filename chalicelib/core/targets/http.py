@@ -42,6 +42,10 @@ class HttpTarget(Delivered):
         default=None, exclude_if=lambda given: given is None
     )
 
+    @property
+    def posts(self) -> bool:
+        return self.method == "POST"
+
     @model_validator(mode="after")
     def _carries_cloudevents(self) -> Self:
         if self.format is not None and self.method in WITHOUT_BODY:

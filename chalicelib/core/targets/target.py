@@ -83,6 +83,11 @@ class Target(Document):
 
     type: str
 
+    @property
+    def posts(self) -> bool:
+        """Whether a delivery is a POST of a body to an address, as webhooks expect it."""
+        return False
+
     @classmethod
     def pace(cls, stack: StartRate) -> Pace | None:
         """The pace of the start calls of this target, also among its `permits`; None if it has none."""

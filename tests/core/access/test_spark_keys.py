@@ -123,8 +123,13 @@ def test_o10_conversions_of_a_command_line_meet_the_same_rule() -> None:
 
 
 def test_o10_what_examples_and_pages_set_is_harmless() -> None:
-    """Every property that a workflow of the project's own documents sets: ``spark.x: "1"`` in YAML."""
-    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.y*ml"), *ROOT.glob("sluice/**/*.yaml")]
+    """Every property that a workflow of the project's own documents sets: ``spark.x: "1"`` in YAML. The page of lineage
+    sets a listener, and says that an allow-list must name it."""
+    pages = [
+        *(page for page in ROOT.glob("docs/**/*.md") if page.name != "lineage.md"),
+        *ROOT.glob("examples/**/*.y*ml"),
+        *ROOT.glob("sluice/**/*.yaml"),
+    ]
     found = {
         key for page in pages for key in re.findall(r"(?m)[ {](spark\.[\w.-]+): ", page.read_text(errors="replace"))
     }
