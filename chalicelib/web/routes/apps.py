@@ -88,8 +88,7 @@ def delete_app(request: Request, app: str) -> Response:
 
 def begin_upload(request: Request, app: str) -> Response:
     """Begin the upload of the document of an app that is too large for a body. The answer has the id of the upload, and
-    a URL that takes the document as JSON by an unsigned PUT, for 15 minutes. The namespace need not exist: a dry run may
-    come before it is created."""
+    a URL that takes the document as JSON by an unsigned PUT, for 15 minutes. The namespace need not exist yet."""
     upload = uuid.uuid4().hex
     url = ports().payloads.upload_url(app, upload, UPLOAD_SECONDS)
     ends = iso(ports().clock.now() + UPLOAD_SECONDS * SECOND)

@@ -8,6 +8,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.dags.cancel import cancel
+from chalicelib.flow.jobs import dag_cancel
 from tests.acceptance.words import day
 from tests.acceptance.workflows.test_dag_each import FILES, done, mapped
 from tests.acceptance.workflows.test_dag_limits import ONE, active
@@ -151,3 +152,30 @@ def test_w20_a_cancelled_node_lets_the_clean_up_run(world: World, limits: Any) -
     ends(world, "tidy")
     assert dags.views(world)[0]["state"] == "FAILED"
     assert not limits.get("concurrency") or active(world) == 0
+
+
+@pytest.mark.parametrize("next_began", [False, True])
+def test_w20_a_node_that_fails_during_a_cancel_is_not_retried(
+    world: World, monkeypatch: pytest.MonkeyPatch, next_began: bool
+) -> None:
+    """The states of the nodes are read, then an attempt fails, and its retry waits or has begun."""
+    run_id = begin(world, workflow={"retries": {"attempts": 3, "delay": "1m"}})
+    read = dag_cancel.node_states
+
+    def crossed(*given: Any) -> Any:
+        found = read(*given)
+        ends(world, "a", "FAILED")
+        if next_began:
+            world.pass_by("2m")
+        return found
+
+    monkeypatch.setattr(dag_cancel, "node_states", crossed)
+    cancel(world.ports, run_id, "ann")
+    monkeypatch.undo()
+    world.settle()
+    world.pass_by("11m")
+    assert not active(world)
+    attempts = [run for run in world.targets.emr.runs.values() if run.request["dag"]["node"] == "a"]
+    assert len(attempts) == 1 + next_began
+    world.pass_by("1h")
+    assert len([run for run in world.targets.emr.runs.values() if run.request["dag"]["node"] == "a"]) == len(attempts)
