@@ -22,7 +22,7 @@ from chalicelib.core.openlineage.datasets import NOWHERE, Place
 from chalicelib.core.openlineage.facets import EVENT_SCHEMA, JOB, PRODUCER, described, facet, tags_of
 from chalicelib.core.openlineage.subjects import Family
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.why import Why, readers_of
@@ -74,8 +74,13 @@ def steps(run: Run, first: bool, written: Instant) -> list[Step]:
     """What a change of a run's row reports, in order. ``first``: the change has created the row. ``written`` is when
     the table wrote it, in whole seconds. A row that is imported or restored later reports nothing of its past."""
     found = [Step("START", run.claimed_at, run.fired_by)] if first and _is_of(run.claimed_at, written) else []
-    step = _step(run) if _is_of(_reached(run), written) else None
+    step = _step(run) if is_new(run, written) else None
     return found if step is None else [*found, step]
+
+
+def is_new(row: Run | Record, written: Instant) -> bool:
+    """Whether a change wrote the state of a row, and not something else later."""
+    return _is_of(row.recorded_at if isinstance(row, Record) else _reached(row), written)
 
 
 def _is_of(at: Instant, written: Instant) -> bool:
