@@ -7,7 +7,7 @@ ABORT have the instant of the state in the row, so each later change of the row 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -115,8 +115,9 @@ def dataset_names(run: Run, known: Known) -> list[str]:
     return list(dict.fromkeys((*reads, *datasets.partitions_of(known.events), *writes, *_registered(run))))
 
 
-def event_of(prefix: str, run: Run, step: Step, known: Known) -> Document:
-    """One event about a run, with its datasets unless it is RUNNING, whose START had them."""
+def event_of(prefix: str, run: Run, step: Step, known: Known, namespaces: Collection[str] = frozenset()) -> Document:
+    """One event about a run, with its datasets unless it is RUNNING, whose START had them. It names jobs of these
+    ``namespaces``; empty: of all."""
     family = subjects.family(prefix, run)
     reads, writes = _declared(run, known)
     own_events = () if is_group(run) else known.events
@@ -129,7 +130,7 @@ def event_of(prefix: str, run: Run, step: Step, known: Known) -> Document:
         **_parent(family),
         "processing_engine": facet("ProcessingEngineRunFacet", version=VERSION, name="Sluice"),
         "tags": facet("TagsRunFacet", tags=tags_of(_tags(run), "SLUICE")),
-        **_upstream(prefix, run, known),
+        **_upstream(prefix, run, known, namespaces),
         **_error(step, run.schedule),
     }
     return fitted(_document(family, step, facets, _job(run, known), ins, outs))
@@ -225,7 +226,7 @@ def _tags(run: Run) -> dict[str, str]:
     }
 
 
-def _upstream(prefix: str, run: Run, known: Known) -> Document:
+def _upstream(prefix: str, run: Run, known: Known, namespaces: Collection[str]) -> Document:
     """The jobs whose runs have started a run by how they ended, with these runs if their attempt is known."""
     found: dict[tuple[str, str], Document] = {}
     for event in known.events:
@@ -233,6 +234,8 @@ def _upstream(prefix: str, run: Run, known: Known) -> Document:
             continue
         if ids.is_dag_graph(event.workflow):
             continue  # the parent of a node
+        if namespaces and event.schedule.partition(".")[0] not in namespaces:
+            continue
         job = {
             "namespace": subjects.namespace_of(prefix, event.schedule),
             "name": subjects.job_of(event.schedule, event.workflow),

@@ -15,7 +15,7 @@ from chalicelib.core import ids, masks
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import SYSTEM
 from chalicelib.core.openlineage import events, outlets
-from chalicelib.core.openlineage.events import Document
+from chalicelib.core.openlineage.events import Document, Known, Step
 from chalicelib.core.openlineage.outlets import Item, Later, Outcome, Refused, Sent
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.targets import registry
@@ -106,11 +106,14 @@ class Reporter:
             found = events.steps(row, change.first, change.written)
             known = self._reader.known(row) if found and self._is_reported(row) else None
             if known is not None:
-                yield from (events.event_of(self._prefix, row, step, known) for step in found)
+                yield from (self._event_of(row, step, known) for step in found)
         over = dag_runs.ended(self._reader, row, change.written)
         if over is not None:
             start, step = over
-            yield events.event_of(self._prefix, start, step, self._reader.known(start))
+            yield self._event_of(start, step, self._reader.known(start))
+
+    def _event_of(self, run: Run, step: Step, known: Known) -> Document:
+        return events.event_of(self._prefix, run, step, known, self._namespaces)
 
     def _is_asked(self, schedule: str) -> bool:
         namespace = schedule.partition(".")[0]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events.build import status_event
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.openlineage import datasets, events, facets, outlets, subjects
 from chalicelib.core.openlineage.events import Known, Step
@@ -103,6 +104,18 @@ def test_h6_spark_gets_properties_that_no_list_limits() -> None:
 def test_h6_two_installations_have_other_ids() -> None:
     run = rows.run(**RUN)
     assert subjects.family("a", run).own.run_id != subjects.family("b", run).own.run_id
+
+
+def test_h6_an_event_names_no_job_of_another_namespace() -> None:
+    ends = [status_event(rows.run(**(RUN | {"schedule": f"{n}.flights.load"})), "COMPLETED") for n in ("demo", "hr")]
+    known = Known(events=tuple(ends))
+
+    def named(*namespaces: str) -> list[str]:
+        event = events.event_of("sluice", rows.run(**RUN), Step("START", NOON, NONE), known, namespaces)
+        return [each["job"]["namespace"] for each in event["run"]["facets"]["jobDependencies"]["upstream"]]
+
+    assert named() == ["sluice/demo", "sluice/hr"]
+    assert named("demo") == ["sluice/demo"]
 
 
 @pytest.mark.parametrize(
