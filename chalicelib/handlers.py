@@ -255,24 +255,24 @@ def lineage(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     """Send the events of OpenLineage about changes of the runs table. Returns the first change whose events are to be
     sent later: the stream restarts there. ``context`` is that of the runtime, with the remaining time."""
     from chalicelib.aws.s3.history import change_of, sequence_of
-    from chalicelib.flow.openlineage.report import Changed
+    from chalicelib.flow.openlineage.report import Changed, Unread, said
     from chalicelib.wiring import lineage_reporter
 
     reporter, until = lineage_reporter()
     until.at = _with_its_end(ports(), context).ends_at
-    changes, failed = [], []
+    changes, unread = [], []
     for record in event["Records"]:
+        keys = record["dynamodb"].get("Keys", {})
         try:
             change = change_of(record)
-        except Exception:  # one row that cannot be read does not stop the others
-            logger.exception("row not read", extra={"keys": record["dynamodb"].get("Keys")})
-            failed.append(sequence_of(record))
+        except Exception as error:  # one row that cannot be read does not stop the others
+            logger.exception("row not read", extra={"keys": keys})
+            unread.append(Unread(sequence_of(record), keys, said(error)))
             continue
         if change is not None:
             written = int(float(record["dynamodb"]["ApproximateCreationDateTime"]) * 1000)
-            changes.append(Changed(change.sequence, change.row, record["eventName"] == "INSERT", written))
-    failed += reporter.report(changes)
-    first = min(failed, key=int, default=None)
+            changes.append(Changed(change.sequence, change.row, record["eventName"] == "INSERT", written, keys))
+    first = min(reporter.report(changes, unread), key=int, default=None)
     return {"batchItemFailures": [] if first is None else [{"itemIdentifier": first}]}
 
 

@@ -232,5 +232,6 @@ def _outlet(settings: Settings, until: Until) -> Outlet:
         http = SafeHttp(settings.http_allow_private)
         return outlets.HttpOutlet(http, secrets, settings.lineage_endpoint, settings.lineage_secret, until.left)
     if settings.lineage_queue_arn:
-        return outlets.QueueOutlet(client("sqs"), settings.lineage_queue_arn)
+        region = settings.lineage_queue_arn.split(":")[3]  # a queue answers in its own region only
+        return outlets.QueueOutlet(client("sqs", region_name=region), settings.lineage_queue_arn)
     return outlets.FolderOutlet(client("s3"), settings.lineage_folder)

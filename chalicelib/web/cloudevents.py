@@ -69,7 +69,7 @@ def _binary(headers: Mapping[str, str], content_type: str, content: bytes) -> Cl
     sent: dict[str, Any] = {}
     for header, value in headers.items():
         name = header.removeprefix(HEADER)
-        if name in ("data", "datacontenttype"):
+        if name in ("data", "data_base64", "datacontenttype"):
             hint = "the data is the body, and its type the header Content-Type"
             raise invalid(header, "a header for each attribute, and none for the data or its type", header, hint)
         sent[name] = _decoded(header, value)

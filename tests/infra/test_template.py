@@ -446,6 +446,11 @@ def test_the_audit_bucket_has_object_lock_and_is_kept(template: dict[str, Any], 
     assert template["Conditions"]["CreateAuditBucket"] == {"Fn::Equals": [{"Ref": "AuditBucket"}, "create"]}
 
 
+@pytest.mark.parametrize("names", ["", "demo", "demo,shop", "2nd,3-d_e"])
+def test_h6_lineage_takes_each_name_of_a_namespace(template: dict[str, Any], names: str) -> None:
+    assert re.fullmatch(template["Parameters"]["LineageNamespaces"]["AllowedPattern"], names)
+
+
 def test_roles_are_enforced_unless_somebody_says_otherwise(template: dict[str, Any]) -> None:
     parameter = template["Parameters"]["Authorization"]
     assert (parameter["Default"], parameter["AllowedValues"]) == ("enforce", ["off", "observe", "enforce"])

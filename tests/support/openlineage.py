@@ -140,9 +140,13 @@ class Collected:
 class Letters:
     def __init__(self) -> None:
         self.kept: list[tuple[dict[str, Any], str]] = []
+        self.unread: list[tuple[Any, str]] = []
 
     def keep(self, item: Item, why: str) -> None:
         self.kept.append((item.event, why))
+
+    def keep_change(self, sequence: str, keys: Mapping[str, Any], why: str) -> None:
+        self.unread.append((keys, why))
 
 
 class Lineage:
@@ -167,7 +171,8 @@ class Lineage:
             self._number += 1
             row = items.from_item(Run if is_run else Record, item)
             now = self.world.clock.now() // 1000 * 1000
-            self.changes.append(Changed(f"{self._number:020d}", row, before is None, now))
+            keys = {"pk": item["pk"], "sk": item["sk"]}
+            self.changes.append(Changed(f"{self._number:020d}", row, before is None, now, keys))
         return item
 
     def work(self) -> list[dict[str, Any]]:

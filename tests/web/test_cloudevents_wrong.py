@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.errors import SluiceError
+from chalicelib.web import cloudevents
 from tests.web.conftest import Api, installation, settle_in
 from tests.web.test_cloudevents import BATCH, EVENTS, PLAIN, STRUCTURED
 from tests.web.wrong import refused
@@ -107,6 +109,14 @@ def test_e11_wrong_headers_of_binary_mode_are_refused(
     error = refused(api, 400, "POST", EVENTS, body, **sent)
     assert error["field"] == field
     assert hint in error["hint"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"])
+def test_e11_no_header_holds_the_data_in_base64(body: bytes) -> None:
+    headers = {f"ce-{name}": value for name, value in PLAIN.items()} | {"ce-data_base64": "e30="}
+    with pytest.raises(SluiceError, match="expected a header for each attribute") as caught:
+        cloudevents._binary(headers, "", body)
+    assert caught.value.field == "ce-data_base64"
 
 
 def test_e11_a_cloudevent_sent_as_plain_json_says_its_type(api: Api) -> None:

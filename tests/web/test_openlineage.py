@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -13,6 +15,7 @@ from chalice.test import Client
 
 from app import app
 from chalicelib import wiring
+from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.run import Run
 from tests.support import rows
 from tests.support.openlineage import parsed
@@ -83,3 +86,24 @@ def test_h6_a_row_that_cannot_be_read_is_delivered_again(s3: Any) -> None:
     del broken["dynamodb"]["NewImage"]["state"]
     assert invoke(change(1, run("STARTING"), "INSERT"), broken) == [f"{2:030}"]
     assert [event["eventType"] for event in written(s3)] == ["START"]
+
+
+def test_h6_a_row_that_cannot_be_read_is_kept_by_its_keys(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    s3.create_bucket(Bucket=BUCKET)
+    broken = change(2, run("SUCCEEDED"))
+    del broken["dynamodb"]["NewImage"]["state"]
+    batch = (broken, change(3, run("RUNNING")))
+    assert invoke(*batch) == [f"{2:030}"]
+    now = wiring.SystemClock().now() + 15 * MINUTE
+    monkeypatch.setattr(wiring.SystemClock, "now", lambda self: now)
+    assert invoke(*batch) == []
+    [message] = boto3.client("sqs").receive_message(QueueUrl=os.environ["SLUICE_LINEAGE_LETTERS_URL"])["Messages"]
+    letter = json.loads(message["Body"])
+    assert letter["keys"] == broken["dynamodb"]["Keys"]
+    assert "state" in letter["why"]
+
+
+def test_h6_a_queue_is_called_in_its_own_region(s3: Any) -> None:
+    arn = "arn:aws:sqs:eu-central-1:123456789012:lineage"
+    outlet = wiring._outlet(replace(wiring.ports().settings, lineage_queue_arn=arn), wiring.Until())
+    assert outlet._client.meta.region_name == "eu-central-1"  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event as Flag
 from typing import Any
@@ -22,9 +22,10 @@ from chalicelib.core.targets.answers import Never, NotNow
 CALL: Millis = 10 * SECOND  # the longest time for one answer of an endpoint
 AT_ONCE = 8  # calls of an endpoint; those about one run follow each other
 BATCH, MAX_BATCH = 10, 250_000  # messages, and bytes, of one call of SQS
+SHORTEST = 8  # characters of a word of the secret that is masked in an answer
 NO_TIME = Later("the invocation ends", tried=False)
 BEFORE = Later("an earlier event did not arrive", tried=False)
-SILENT = Later("the endpoint did not take the events before this one")
+SILENT = Later("the endpoint did not take the events before this one", tried=False)
 
 
 class HttpOutlet:
@@ -76,8 +77,9 @@ class HttpOutlet:
             return Later(f"the call was not made: {error}")
         except NotReached as error:
             stop.set()
-            return Later(str(error))
-        found = outlets.judge(reply.status, " ".join(reply.body.decode(errors="replace").split()))
+            return Later(str(error), failed=True)
+        text = _masked(reply.body.decode(errors="replace"), headers.get("Authorization", ""))
+        found = outlets.judge(reply.status, " ".join(text.split()))
         if isinstance(found, Later) and not found.failed:
             stop.set()
         return found
@@ -91,10 +93,15 @@ class QueueOutlet:
         self._url = ""
 
     def send(self, items: Sequence[Item]) -> list[Outcome]:
-        found: list[Outcome] = []
-        for batch in _batches(items):
-            found += self._send(batch)
-        return found
+        """Send until an event is not taken: those behind it wait, so that none passes an earlier one of its run."""
+        outcomes: list[Outcome] = [BEFORE] * len(items)
+        for batch in _batches(_rounds(items) if self._arn.endswith(".fifo") else [list(range(len(items)))], items):
+            found = self._send([items[number] for number in batch])
+            for number, outcome in zip(batch, found, strict=True):
+                outcomes[number] = outcome
+            if any(isinstance(outcome, Later) for outcome in found):
+                break
+        return outcomes
 
     def _send(self, batch: Sequence[Item]) -> list[Outcome]:
         try:
@@ -146,7 +153,13 @@ class DeadLetters:
         self._client, self._url, self._now = client, url, now
 
     def keep(self, item: Item, why: str) -> None:
-        body = {"why": why, "at": self._now(), "id": item.id, "event": item.event}
+        self._send({"why": why, "at": self._now(), "id": item.id, "event": item.event})
+
+    def keep_change(self, sequence: str, keys: Mapping[str, Any], why: str) -> None:
+        """Keep a change that cannot be read: the keys of its row instead of the event."""
+        self._send({"why": why, "at": self._now(), "id": sequence, "keys": keys})
+
+    def _send(self, body: Mapping[str, Any]) -> None:
         self._client.send_message(QueueUrl=self._url, MessageBody=json.dumps(body, separators=(",", ":")))
 
 
@@ -154,19 +167,40 @@ def _text(item: Item) -> bytes:
     return json.dumps(item.event, separators=(",", ":")).encode()
 
 
-def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """The items in their order, as many in each batch as one call takes."""
-    batch: list[Item] = []
-    size = 0
-    for item in items:
-        length = len(_text(item))
-        if batch and (len(batch) == BATCH or size + length > MAX_BATCH):
+def _masked(text: str, secret: str) -> str:
+    """An answer without the header that the call carried, and without its words: a server may repeat them."""
+    parts = [secret, *(word for word in secret.split() if len(word) >= SHORTEST)]
+    for part in filter(None, parts):
+        text = text.replace(part, "***")
+    return text
+
+
+def _rounds(items: Sequence[Item]) -> list[list[int]]:
+    """The numbers of the items: first those of the first event of each run, then those of the second, and so on."""
+    count: dict[str, int] = {}
+    found: list[list[int]] = []
+    for number, item in enumerate(items):
+        place = count[item.run_id] = count.get(item.run_id, -1) + 1
+        if place == len(found):
+            found.append([])
+        found[place].append(number)
+    return found
+
+
+def _batches(rounds: Sequence[Sequence[int]], items: Sequence[Item]) -> Iterator[list[int]]:
+    """The numbers of the items in the order of the rounds, as many of one round in each batch as one call takes."""
+    for numbers in rounds:
+        batch: list[int] = []
+        size = 0
+        for number in numbers:
+            length = len(_text(items[number]))
+            if batch and (len(batch) == BATCH or size + length > MAX_BATCH):
+                yield batch
+                batch, size = [], 0
+            batch.append(number)
+            size += length
+        if batch:
             yield batch
-            batch, size = [], 0
-        batch.append(item)
-        size += length
-    if batch:
-        yield batch
 
 
 def _of_entry(failed: dict[str, Any] | None) -> Outcome:

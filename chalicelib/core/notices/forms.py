@@ -43,7 +43,8 @@ def slack(notice: Mapping[str, Any], console: str | None) -> Json:
         title = f"<{url}|{name}>" if url is not None else name
         text = f"*{title}* {_words(event)} at {event['at']}\n"
         text += _cut(_escaped(event["reason"]), MAX_TEXT - len(text))
-        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": text}})
+        # Verbatim: otherwise Slack makes links of addresses and names of channels in a reason.
+        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}})
     if rest := notice["count"] - len(notice["events"]):
         more = {"type": "plain_text", "text": f"and {rest} more, from {notice['since']} to {notice['until']}"}
         blocks.append({"type": "context", "elements": [more]})

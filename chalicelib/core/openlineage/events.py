@@ -7,7 +7,7 @@ ABORT have the instant of the state in the row, so each later change of the row 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from chalicelib.core.openlineage.datasets import NOWHERE, Place
 from chalicelib.core.openlineage.facets import EVENT_SCHEMA, JOB, PRODUCER, described, facet, tags_of
 from chalicelib.core.openlineage.subjects import Family
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 from chalicelib.core.why import Why, readers_of
@@ -74,8 +74,13 @@ def steps(run: Run, first: bool, written: Instant) -> list[Step]:
     """What a change of a run's row reports, in order. ``first``: the change has created the row. ``written`` is when
     the table wrote it, in whole seconds. A row that is imported or restored later reports nothing of its past."""
     found = [Step("START", run.claimed_at, run.fired_by)] if first and _is_of(run.claimed_at, written) else []
-    step = _step(run) if _is_of(_reached(run), written) else None
+    step = _step(run) if is_new(run, written) else None
     return found if step is None else [*found, step]
+
+
+def is_new(row: Run | Record, written: Instant) -> bool:
+    """Whether a change wrote the state of a row, and not something else later."""
+    return _is_of(row.recorded_at if isinstance(row, Record) else _reached(row), written)
 
 
 def _is_of(at: Instant, written: Instant) -> bool:
@@ -110,8 +115,9 @@ def dataset_names(run: Run, known: Known) -> list[str]:
     return list(dict.fromkeys((*reads, *datasets.partitions_of(known.events), *writes, *_registered(run))))
 
 
-def event_of(prefix: str, run: Run, step: Step, known: Known) -> Document:
-    """One event about a run, with its datasets unless it is RUNNING, whose START had them."""
+def event_of(prefix: str, run: Run, step: Step, known: Known, namespaces: Collection[str] = frozenset()) -> Document:
+    """One event about a run, with its datasets unless it is RUNNING, whose START had them. It names jobs of these
+    ``namespaces``; empty: of all."""
     family = subjects.family(prefix, run)
     reads, writes = _declared(run, known)
     own_events = () if is_group(run) else known.events
@@ -124,7 +130,7 @@ def event_of(prefix: str, run: Run, step: Step, known: Known) -> Document:
         **_parent(family),
         "processing_engine": facet("ProcessingEngineRunFacet", version=VERSION, name="Sluice"),
         "tags": facet("TagsRunFacet", tags=tags_of(_tags(run), "SLUICE")),
-        **_upstream(prefix, run, known),
+        **_upstream(prefix, run, known, namespaces),
         **_error(step, run.schedule),
     }
     return fitted(_document(family, step, facets, _job(run, known), ins, outs))
@@ -220,7 +226,7 @@ def _tags(run: Run) -> dict[str, str]:
     }
 
 
-def _upstream(prefix: str, run: Run, known: Known) -> Document:
+def _upstream(prefix: str, run: Run, known: Known, namespaces: Collection[str]) -> Document:
     """The jobs whose runs have started a run by how they ended, with these runs if their attempt is known."""
     found: dict[tuple[str, str], Document] = {}
     for event in known.events:
@@ -228,6 +234,8 @@ def _upstream(prefix: str, run: Run, known: Known) -> Document:
             continue
         if ids.is_dag_graph(event.workflow):
             continue  # the parent of a node
+        if namespaces and event.schedule.partition(".")[0] not in namespaces:
+            continue
         job = {
             "namespace": subjects.namespace_of(prefix, event.schedule),
             "name": subjects.job_of(event.schedule, event.workflow),

@@ -11,13 +11,17 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis
 # The stream of the table keeps a change for a day. An event that its receiver does not take for so long becomes a dead
 # letter, with all that it says, while the stream still has its change.
 GIVE_UP: Millis = 12 * HOUR
-# If the receiver takes others meanwhile, an event that it fails to take is given up sooner: others wait behind it.
+# An event that failed while the receiver took others is given up sooner, counted from then: others wait behind it. So
+# is a change that cannot be read.
 GIVE_UP_ALONE: Millis = 15 * MINUTE
+MOST_ALONE = 8  # if more fail in a call in which none is taken, that is the receiver, and not these events
 MAX_REASON = 500  # characters of what a receiver has answered
 
 # Answers about the event itself, which the same event will get again. Any other one than 2xx is about the receiver or
 # its address: a wrong path, a token that has expired, an overload, an outage.
 ABOUT_THE_EVENT = (400, 409, 413, 422)
+# Answers that another event gets as well: the token is wrong, or the receiver asks for a pause.
+ABOUT_ALL = (401, 429)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Refused:
 @dataclass(frozen=True, slots=True)
 class Later:
     """The receiver has not taken the event, and may take it later. ``failed``: it failed at this very event. ``tried``:
-    the receiver could have taken it; otherwise it waits for its turn."""
+    the receiver was asked to take it; otherwise it waits for its turn."""
 
     why: str
     failed: bool = False
@@ -75,9 +79,16 @@ def judge(status: int, text: str) -> Outcome:
     why = f"the endpoint answered with HTTP {status}" + (f": {text[:MAX_REASON]}" if text else "")
     if status in ABOUT_THE_EVENT:
         return Refused(why)
-    return Later(why, failed=status >= 500)
+    return Later(why, failed=status not in ABOUT_ALL)
 
 
-def is_given_up(item: Item, outcome: Later, others_taken: bool, now: Instant) -> bool:
-    """Whether an event that its receiver did not take is kept as a dead letter. Otherwise it is sent again."""
-    return outcome.tried and now - item.since >= (GIVE_UP_ALONE if others_taken and outcome.failed else GIVE_UP)
+def is_given_up(item: Item, outcome: Later, alone: Instant | None, taken: Instant, now: Instant) -> bool:
+    """Whether an event that its receiver did not take is kept as a dead letter. Otherwise it is sent again.
+
+    ``alone`` is when it first failed while others were taken; None if it never did. ``taken`` is when the receiver last
+    took one.
+
+    An event that was not tried waits behind others. It is given up only if these are not taken either."""
+    if alone is not None and outcome.failed and now - alone >= GIVE_UP_ALONE:
+        return True
+    return now - item.since >= GIVE_UP and (outcome.tried or now - taken >= GIVE_UP_ALONE)

@@ -11,9 +11,11 @@ from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.definitions.dag import Dag
-from chalicelib.core.openlineage.events import Step, is_over
+from chalicelib.core.instants import Instant
+from chalicelib.core.openlineage.events import Step, is_new, is_over
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.runs import follow as core_follow
 from chalicelib.core.states import is_terminal
 from chalicelib.core.why import Why, plain
 from chalicelib.flow.dag_states import node_states
@@ -25,9 +27,10 @@ MAX_STARTS = 100  # DAG runs among which that of a node's record is looked for
 _TYPES = {"SUCCEEDED": "COMPLETE", "FAILED": "FAIL", "CANCELLED": "ABORT"}
 
 
-def ended(reader: Reader, row: Run | Record) -> tuple[Run, Step] | None:
-    """The run that began a DAG run, and how that has ended, if the end of ``row`` may be its end; otherwise None."""
-    if not ids.is_dag_node(row.schedule):
+def ended(reader: Reader, row: Run | Record, written: Instant) -> tuple[Run, Step] | None:
+    """The run that began a DAG run, and how that has ended, if the end of ``row`` may be its end; otherwise None. A row
+    that is ``written`` long after its end reports nothing."""
+    if not ids.is_dag_node(row.schedule) or not is_new(row, written):
         return None
     if isinstance(row, Record):
         start = _start_of_record(reader, row)
@@ -81,5 +84,7 @@ def _end_of(reader: Reader, start: Run) -> tuple[Run, Step] | None:
     update = dag_ends.update_of(start, dag, nodes, ports.clock.now())
     if update is None:
         return None
-    reason = update.reason if isinstance(update.reason, Why) else plain(update.reason)
-    return start, Step(_TYPES[update.state], update.at, reason)  # type: ignore[arg-type]
+    state = core_follow.counts_as(start, update.state)  # its own row says the same of a timeout
+    said = start.reason if state != update.state else update.reason
+    reason = said if isinstance(said, Why) else plain(said)
+    return start, Step(_TYPES[state], update.at, reason)  # type: ignore[arg-type]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from chalicelib.core.instants import MINUTE
 from chalicelib.core.openlineage import subjects
 from chalicelib.core.openlineage.outlets import Later, Refused, Sent
 from chalicelib.core.rows.run import Run
+from chalicelib.flow.runs import context as flow_context
 from chalicelib.flow.views import views
 from tests.acceptance.words import day, doze, on, partition
 from tests.support import dags
@@ -336,25 +339,134 @@ def test_h6_an_event_that_is_not_taken_for_half_a_day_is_kept(world: World, line
     assert lineage.changes == []
 
 
+def _one_bad(world: World, lineage: Lineage) -> str:
+    """Two runs, of which the receiver takes no event of the first. Returns its id in OpenLineage."""
+    world.deploy(app())
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    bad = next(subjects.family(PREFIX, c.row).own.run_id for c in lineage.changes if isinstance(c.row, Run))
+    lineage.outlet.judge = lambda item: Later("HTTP 500", failed=True) if item.run_id == bad else Sent()
+    return bad
+
+
 def test_h6_one_event_that_fails_holds_up_others_for_minutes(world: World, lineage: Lineage) -> None:
+    bad = _one_bad(world, lineage)
+    assert len({event["run"]["runId"] for event in lineage.work()}) == 1
+    world.clock.pass_by("14m")
+    assert lineage.work() == []  # Lambda delivers it again, without anything that would be taken
+    assert lineage.letters.kept == []
+    world.clock.pass_by("1m")
+    lineage.work()
+    assert {event["run"]["runId"] for event, _ in lineage.letters.kept} == {bad}
+    assert lineage.changes == []
+
+
+def test_h6_an_error_after_an_outage_makes_no_dead_letter(world: World, lineage: Lineage) -> None:
+    lineage.outlet.judge = lambda item: Later("no answer", failed=True)
     run_one(world, lineage)
-    bad = lineage.outlet.events[0]["run"]["runId"]
+    world.clock.pass_by("1h")
+    _one_bad(world, lineage)
+    lineage.work()
+    assert lineage.letters.kept == []
+    lineage.outlet.judge = lambda item: Sent()
+    lineage.work()
+    assert lineage.changes == lineage.letters.kept == []
+
+
+def test_h6_events_that_fail_in_an_outage_fail_not_alone(world: World, lineage: Lineage) -> None:
+    world.deploy(app())
+    for number in range(1, 12):
+        world.upload(day(number))
+    world.settle()
+    first = subjects.family(PREFIX, lineage.changes[0].row).own.run_id  # type: ignore[arg-type]
+    lineage.outlet.judge = lambda item: Sent() if item.run_id == first else Later("HTTP 503", failed=True)
+    lineage.work()
+    for _ in range(2):
+        world.clock.pass_by("20m")
+        lineage.work()
+    assert lineage.letters.kept == []
+
+
+def test_h6_what_was_not_tried_is_no_dead_letter(world: World, lineage: Lineage) -> None:
+    """An old backlog is sent, and the receiver asks for a pause."""
+    lineage.outlet.judge = lambda item: Later("no answer", failed=True)
+    run_one(world, lineage)
+    world.clock.pass_by("13h")
+    silent = Later("not tried", tried=False)
+    lineage.outlet.judge = lambda item: Sent() if item.event["eventType"] == "START" else silent
+    lineage.work()
+    lineage.work()
+    assert lineage.letters.kept == []
+    world.clock.pass_by("15m")  # it takes nothing else
+    lineage.work()
+    assert [event["eventType"] for event, _ in lineage.letters.kept] == ["RUNNING", "COMPLETE"]
+
+
+def test_h6_a_change_that_cannot_be_read_is_given_up(world: World, lineage: Lineage) -> None:
+    run_one(world, lineage)
     lineage.restart()
     world.upload(day(2))
     world.settle()
-    lineage.outlet.judge = lambda item: Later("HTTP 500", failed=True) if item.run_id != bad else Sent()
+    keys, reader = lineage.changes[0].keys, lineage.reader
+    reader.known = _denied  # type: ignore[method-assign]
     lineage.work()
-    assert len(lineage.changes) > 0
-    world.clock.pass_by("16m")
-    world.upload(day(3))
-    world.settle()
-    new = {c.row.run_id for c in lineage.changes if isinstance(c.row, Run)}
-    assert len(new) == 2
-    stuck = {subjects.family(PREFIX, c.row).own.run_id for c in lineage.changes[:1] if isinstance(c.row, Run)}
-    lineage.outlet.judge = lambda item: Later("HTTP 500", failed=True) if item.run_id in stuck else Sent()
+    world.clock.pass_by("14m")
     lineage.work()
-    assert {event["run"]["runId"] for event, _ in lineage.letters.kept} == stuck
+    assert lineage.letters.unread == []
+    assert lineage.changes != []
+    again = list(lineage.changes)
+    world.clock.pass_by("1m")
+    lineage.work()
+    assert lineage.letters.unread[0] == (keys, "RuntimeError: AccessDenied")
     assert lineage.changes == []
+    kept, lineage.changes = len(lineage.letters.unread), again
+    lineage.work()
+    assert lineage.changes == []
+    assert len(lineage.letters.unread) == kept
+
+
+def _denied(run: Run) -> Any:
+    raise RuntimeError("AccessDenied")
+
+
+def test_h6_named_data_that_is_not_kept_is_not_looked_for(
+    world: World, lineage: Lineage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_one(world, lineage)
+    [run] = world.runs("daily")
+    event = flow_context.events_of(world.ports, run)[0]
+    monkeypatch.setattr(flow_context, "_named", lambda *_: _denied(run))
+    asked = replace(run, run_id=f"{run.run_id}x", event=event, named=None)
+    assert lineage.reader.known(asked).events == (event,)
+
+
+def test_h6_a_dag_run_that_timed_out_has_one_end(world: World, lineage: Lineage) -> None:
+    world.deploy(dags.app(dag("a -> b", run_timeout="1h")))
+    world.upload(day(1))
+    world.settle()
+    doze(world, "90m")
+    lineage.work()
+    found = [event for event in lineage.outlet.events if event["job"]["name"] == "flights.daily"]
+    assert [event["eventType"] for event in found] == ["START", "RUNNING", "FAIL"]
+    assert "timed out" in facets(found[-1])["errorMessage"]["message"]
+
+
+def test_h6_a_later_write_of_a_node_ends_no_dag_run(world: World, lineage: Lineage) -> None:
+    world.deploy(dags.app(dag("a -> b")))
+    world.upload(day(1))
+    world.settle()
+    ends(world, "a")
+    ends(world, "b")
+    last = next(c for c in reversed(lineage.changes) if c.row.schedule.endswith("b"))
+    lineage.work()
+    lineage.restart()
+    late = replace(last, sequence="9", written=last.written + 16 * MINUTE)
+    lineage.changes = [late]
+    assert lineage.work() == []
+    lineage.restart()
+    lineage.changes = [last]
+    assert ("flights.daily", "COMPLETE") in [(e["job"]["name"], e["eventType"]) for e in lineage.work()]
 
 
 def test_h6_the_cost_of_a_run_is_counted(world: World, lineage: Lineage) -> None:

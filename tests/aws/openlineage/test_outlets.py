@@ -30,6 +30,7 @@ class Receiver:
         self.tokens: set[str | None] = set()
         self.answer: Any = lambda body: 201
         self.slow = 0.0
+        self.text = b'{"message":\n "job.name is missing"}'
         self.lock = Lock()
         receiver = self
 
@@ -41,7 +42,7 @@ class Receiver:
                     status = receiver.answer(body)
                     receiver.tokens.add(self.headers.get("Authorization"))
                     receiver.got.append(body)
-                text = b'{"message":\n "job.name is missing"}'
+                text = receiver.text
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
@@ -98,7 +99,7 @@ def test_h6_an_answer_about_the_event_is_a_refusal(receiver: Receiver) -> None:
     assert sent == Sent()
 
 
-@pytest.mark.parametrize(("status", "failed"), [(401, False), (404, False), (429, False), (500, True), (503, True)])
+@pytest.mark.parametrize(("status", "failed"), [(401, False), (403, True), (404, True), (429, False), (500, True)])
 def test_h6_an_answer_about_the_endpoint_is_no_refusal(receiver: Receiver, status: int, failed: bool) -> None:
     receiver.answer = lambda body: status
     first, second = outlet(receiver).send([item(1), item(2)])
@@ -128,7 +129,17 @@ def test_h6_a_silent_endpoint_is_asked_again_later(receiver: Receiver, monkeypat
     found = outlet(receiver).send([item(number, f"r{number}") for number in range(20)])
     assert isinstance(found[0], Later)
     assert "no complete answer within 0.2 s" in found[0].why
+    assert found[0].failed
     assert found[-1] == outlets.SILENT
+    assert not outlets.SILENT.tried
+
+
+def test_h6_an_answer_does_not_show_the_secret(receiver: Receiver) -> None:
+    receiver.answer = lambda body: 400
+    receiver.text = b'{"message": "no rights for Bearer s3cr3t-token", "token": "s3cr3t-token"}'
+    [found] = outlet(receiver, "Bearer s3cr3t-token").send([item(1)])
+    assert isinstance(found, Refused)
+    assert found.why.endswith('{"message": "no rights for ***", "token": "***"}')
 
 
 def test_h6_a_slow_endpoint_is_called_at_once_for_several_runs(receiver: Receiver) -> None:
@@ -145,6 +156,7 @@ def test_h6_an_endpoint_that_is_not_there_is_asked_again() -> None:
     made = HttpOutlet(SafeHttp(allow_private=True), Secrets(""), url, "", lambda: 60_000)  # type: ignore[arg-type]
     [found] = made.send([item(1)])
     assert isinstance(found, Later)
+    assert found.failed
     assert "could not be reached" in found.why
 
 
@@ -208,6 +220,27 @@ def test_h6_a_fifo_queue_keeps_the_order_of_a_run() -> None:
     assert (entry["MessageGroupId"], entry["MessageDeduplicationId"]) == ("r7", item(1, "r7").id)
 
 
+def test_h6_a_call_of_a_fifo_queue_has_one_event_of_a_run() -> None:
+    sqs = Sqs()
+    sqs.name = "lineage.fifo"
+    items = [item(0, "r1"), item(1, "r1"), item(2, "r2"), item(3, "r1"), item(4, "r2")]
+    assert QueueOutlet(sqs, f"{QUEUE}.fifo").send(items) == [Sent()] * 5
+    sent = [[json.loads(entry["MessageBody"])["number"] for entry in batch] for batch in sqs.batches]
+    assert sent == [[0, 2], [1, 4], [3]]
+
+
+@pytest.mark.parametrize("name", ["lineage", "lineage.fifo"])
+def test_h6_no_event_passes_one_that_a_queue_did_not_take(name: str) -> None:
+    sqs = Sqs([{"Id": "0", "Code": "InternalError", "SenderFault": False}])
+    sqs.name = name
+    items = [item(number, "r1" if number in (0, 12) else f"x{number}") for number in range(13)]
+    found = QueueOutlet(sqs, QUEUE.replace("lineage", name)).send(items)
+    assert isinstance(found[0], Later)
+    assert found[1:10] == [Sent()] * 9
+    assert found[10:] == [outlets.BEFORE] * 3
+    assert len(sqs.batches) == 1
+
+
 def test_h6_messages_that_a_queue_does_not_take() -> None:
     refused = {"Id": "0", "Code": "InvalidMessageContents", "Message": "bad", "SenderFault": True}
     busy = {"Id": "1", "Code": "InternalError", "SenderFault": False}
@@ -251,3 +284,10 @@ def test_h6_a_dead_letter_has_the_event_and_the_reason() -> None:
     [message] = sqs.sent
     assert message["QueueUrl"] == "https://sqs/dead"
     assert json.loads(message["MessageBody"]) == {"why": "HTTP 400", "at": 5, "id": item(1).id, "event": item(1).event}
+
+
+def test_h6_a_dead_letter_of_a_change_has_its_keys() -> None:
+    sqs, keys = Sqs(), {"pk": {"S": "RUN#r1"}, "sk": {"S": "A#1"}}
+    DeadLetters(sqs, "https://sqs/dead", lambda: 5).keep_change("007", keys, "ValueError: no")
+    [message] = sqs.sent
+    assert json.loads(message["MessageBody"]) == {"why": "ValueError: no", "at": 5, "id": "007", "keys": keys}

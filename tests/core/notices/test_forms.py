@@ -44,7 +44,7 @@ def test_w9_a_message_for_slack_links_to_the_console() -> None:
     assert header["text"] == {"type": "plain_text", "text": "demo.flights.clean: 12 events"}
     assert len(events) == 10
     link = f"*<https://console.example/open/{RUN}|demo.flights.nightly>* failed at 2026-03-02T12:00:30.000Z\ndisk full"
-    assert events[0] == {"type": "section", "text": {"type": "mrkdwn", "text": link}}
+    assert events[0] == {"type": "section", "text": {"type": "mrkdwn", "text": link, "verbatim": True}}
     assert rest["elements"][0]["text"].startswith("and 2 more")
     assert "<http" not in json.dumps(forms.written(notice(), "slack", None))
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events.build import status_event
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.openlineage import datasets, events, facets, outlets, subjects
 from chalicelib.core.openlineage.events import Known, Step
@@ -105,15 +106,31 @@ def test_h6_two_installations_have_other_ids() -> None:
     assert subjects.family("a", run).own.run_id != subjects.family("b", run).own.run_id
 
 
+def test_h6_an_event_names_no_job_of_another_namespace() -> None:
+    ends = [status_event(rows.run(**(RUN | {"schedule": f"{n}.flights.load"})), "COMPLETED") for n in ("demo", "hr")]
+    known = Known(events=tuple(ends))
+
+    def named(*namespaces: str) -> list[str]:
+        event = events.event_of("sluice", rows.run(**RUN), Step("START", NOON, NONE), known, namespaces)
+        return [each["job"]["namespace"] for each in event["run"]["facets"]["jobDependencies"]["upstream"]]
+
+    assert named() == ["sluice/demo", "sluice/hr"]
+    assert named("demo") == ["sluice/demo"]
+
+
 @pytest.mark.parametrize(
-    ("outcome", "age", "others", "given_up"),
+    ("outcome", "age", "alone", "quiet", "given_up"),
     [
-        (Later("HTTP 503", failed=True), HOUR, False, False),
-        (Later("HTTP 503", failed=True), 15 * MINUTE, True, True),
-        (Later("HTTP 429"), 11 * HOUR, True, False),
-        (Later("HTTP 401"), 12 * HOUR, False, True),
-        (Later("the invocation ends", tried=False), 13 * HOUR, True, False),
+        (Later("HTTP 503", failed=True), HOUR, None, HOUR, False),
+        (Later("HTTP 503", failed=True), HOUR, 14 * MINUTE, 0, False),
+        (Later("HTTP 503", failed=True), HOUR, 15 * MINUTE, HOUR, True),
+        (Later("HTTP 429"), 11 * HOUR, HOUR, 0, False),
+        (Later("HTTP 401"), 12 * HOUR, None, 0, True),
+        (Later("the invocation ends", tried=False), 13 * HOUR, HOUR, MINUTE, False),
+        (Later("not asked", tried=False), 13 * HOUR, None, 15 * MINUTE, True),
     ],
 )
-def test_h6_when_an_event_is_given_up(outcome: Later, age: int, others: bool, given_up: bool) -> None:
-    assert outlets.is_given_up(Item("1", NOON, {}), outcome, others, NOON + age) is given_up
+def test_h6_when_an_event_is_given_up(outcome: Later, age: int, alone: int | None, quiet: int, given_up: bool) -> None:
+    """``alone``: for so long it fails alone; ``quiet``: for so long the receiver took none."""
+    since = NOON - alone if alone is not None else None
+    assert outlets.is_given_up(Item("1", NOON - age, {}), outcome, since, NOON - quiet, NOON) is given_up
