@@ -63,6 +63,7 @@ EXPECTED: dict[str, Callable[[Plan], bool]] = {
 # The facts that a claim need not expect, with the reason.
 NOT_EXPECTED = {
     "start_rate": "a setting of the deployment",
+    "lineage": "a setting of the deployment",
     "successes": "the last success of an upstream only becomes younger: what was fresh when it was read has been so",
     "newest": "a newer partition is only younger, as with a success",
     "fresh": "a put of the dataset gives another span from then on; the job was fresh enough by the one that was read",
