@@ -201,13 +201,20 @@ def test_wrong_usage_of_a_receiver_makes_nothing(local: str, sluice: Sluice, wor
 def test_ctrl_c_ends_it_and_what_was_not_printed_stays(local: str) -> None:
     sqs = aws("sqs", local)
     url = sqs.create_queue(QueueName="sluice-target-until", Attributes={"VisibilityTimeout": "0"})["QueueUrl"]
-    code = "import sys; sys.argv[0] = 'sluice'; from sluice.cli import app; app()"
+    # A shell starts a command in the background with SIGINT ignored, which its children inherit.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); sys.argv[0] = 'sluice'; "
+        "from sluice.cli import app; app()"
+    )
     command = [sys.executable, "-c", code, "local", "queue", "until"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("queue ")
-        process.send_signal(2)
-        process.communicate(timeout=20)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("queue ")
+            process.send_signal(2)
+            process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert process.returncode == 0
     sqs.send_message(QueueUrl=url, MessageBody="later")
     assert (
