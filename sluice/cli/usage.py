@@ -84,8 +84,7 @@ def in_words(error: Any) -> WrongUsage | None:
 def _filters_of(context: Any) -> str | None:
     """The filters that a command has, instead of one that it does not have; None for a command without any."""
     known = [option for param in context.command.params for option in param.opts if option in _FILTERS]
-    elsewhere = {"sluice now": "sluice jobs and sluice runs list take filters"}.get(context.command_path)
-    return elsewhere or (f"leave it out; this takes {', '.join(known)}" if known else None)
+    return f"leave it out; this takes {', '.join(known)}" if known else None
 
 
 def _instead(path: str, given: str) -> str | None:

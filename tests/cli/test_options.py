@@ -308,7 +308,7 @@ def test_what_is_played_elsewhere_names_its_options(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("now", "--app", "flights"), "sluice jobs and sluice runs list take filters"),
+        (("now", "--state", "hold"), "leave it out; this takes --app, --workflow, --target, --tag, --text, --late"),
         (("records", "--late"), "leave it out; this takes --app, --schedule, --workflow"),
         (("policies", "--state", "x"), "leave it out; this takes --tag, --text"),
         (("get", "datasets", "-n", "demo", "--state", "hold"), "this takes --limit, --namespace, --tag, --text"),
