@@ -94,7 +94,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a request, as CloudFormation is told."""
+    """The result of a request, as the answer to CloudFormation says it."""
 
     id: str
     reason: str

@@ -47,7 +47,7 @@ class Play:
         self._ends(lease, {"state": "succeeded", **({} if result is None else {"result": result})})
 
     def all_end(self) -> None:
-        """Whatever a worker gets succeeds, until it gets nothing."""
+        """A worker claims runs and reports success, until no run is left."""
         while leases := self._claimed():
             for lease in leases:
                 self._ends(lease, {"state": "succeeded"})

@@ -105,8 +105,8 @@ def custom_event(
     now: Instant,
     producer: str | None = None,
 ) -> Event:
-    """A custom event of a namespace (T11). Its id depends on ``source``, the sender's id: a repeat counts once. That of
-    a CloudEvent depends on its ``producer`` and ``source``, whatever its type (E11)."""
+    """A custom event of a namespace (T11). Its id depends on ``source``, the sender's id: a repeat counts once. The id
+    of a CloudEvent depends on its ``producer`` and ``source``, and not on its type (E11)."""
     return Event(
         id=ids.event_id("event", namespace, kind, source)
         if producer is None

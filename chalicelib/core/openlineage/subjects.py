@@ -1,6 +1,6 @@
 """Which run of which job of OpenLineage a run of Sluice is (H6).
 
-Ids are computed: a repeated event has the same id, and whatever knows a run knows the id of its parent without a read.
+Ids are computed. So a repeated event has the same id, and the id of the parent of a run is known without a read.
 
 | run of Sluice | job | run |
 |---|---|---|

@@ -7,12 +7,14 @@ once, at least the one that is asked later sees both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.dags.rounds import Round
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.instants import Instant
-from chalicelib.core.openlineage.events import Step, is_new, is_over
+from chalicelib.core.openlineage.events import EventType, Step, is_new, is_over
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import follow as core_follow
@@ -24,7 +26,7 @@ from chalicelib.flow.runs import dag_ends
 
 MAX_STARTS = 100  # DAG runs among which that of a node's record is looked for
 
-_TYPES = {"SUCCEEDED": "COMPLETE", "FAILED": "FAIL", "CANCELLED": "ABORT"}
+_TYPES: Mapping[str, EventType] = {"SUCCEEDED": "COMPLETE", "FAILED": "FAIL", "CANCELLED": "ABORT"}
 
 
 def ended(reader: Reader, row: Run | Record, written: Instant) -> tuple[Run, Step] | None:
@@ -87,4 +89,4 @@ def _end_of(reader: Reader, start: Run) -> tuple[Run, Step] | None:
     state = core_follow.counts_as(start, update.state)  # its own row says the same of a timeout
     said = start.reason if state != update.state else update.reason
     reason = said if isinstance(said, Why) else plain(said)
-    return start, Step(_TYPES[state], update.at, reason)  # type: ignore[arg-type]
+    return start, Step(_TYPES[state], update.at, reason)

@@ -186,7 +186,7 @@ def test_w19_a_reprocessing_runs_what_follows_once(world: World) -> None:
 
 
 def test_w19_the_deadline_counts_for_each_element(world: World) -> None:
-    """Two of three elements are late: each is told once, and the node is not told besides."""
+    """Two of three elements are late. Each of them sends one notice, and the node sends none."""
     late = {"deadline": {"end_within": "1h"}, "notify": [{"on": ["missed_end"], "to": TEAM}]}
     begin(world, workflow=late)
     done(world, 0)
