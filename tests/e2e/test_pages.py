@@ -87,11 +87,12 @@ class Reader:
         return printed
 
     def wait(self) -> None:
-        """Until one more attempt has ended, which the page has not waited for."""
+        """Until one more attempt has ended, which the page has not waited for. Starts of DAGs do not count."""
         deadline = time.monotonic() + PATIENCE
         while True:
-            listed = json.loads(self.shell(f"sluice runs list -n {self.namespace} --limit 0 --json"))["items"]
-            ended = [(run["run_id"], run["attempt"]) for run in listed if run["state"] not in ("STARTING", "RUNNING")]
+            listed = json.loads(self.shell(f"sluice runs list -n {self.namespace} --all --limit 0 --json"))["items"]
+            over = [run for run in listed if run["state"] not in ("STARTING", "RUNNING")]
+            ended = [(run["run_id"], run["attempt"]) for run in over if not run["schedule"].endswith("~")]
             if new := [each for each in ended if each not in self._ended]:
                 self._ended.add(new[-1])
                 return
