@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.access.queue_urls import queue_arn
-from chalicelib.core.runs.costs import LIST, Prices
+from chalicelib.core.targets.bills import LIST, Prices
 
 # The root user and federated users are allowed, too: `make deploy` names who deploys. Roles have no path here.
 _ADMINISTRATOR = re.compile(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.audit.author import Author
 from chalicelib.core.instants import Instant
-from chalicelib.core.runs.costs import Prices
+from chalicelib.core.targets.bills import Prices
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 

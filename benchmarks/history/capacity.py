@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core.runs.costs import LIST
+from chalicelib.core.targets.bills import LIST
 from chalicelib.settings import Settings
 
 DAY_S = 86_400

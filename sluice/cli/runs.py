@@ -183,13 +183,22 @@ def _deadline(run: Document) -> str | None:
     return ", ".join(f"{word} {wording.exact(run[key])}" for key, word in due if run.get(key)) or None
 
 
+# The parts of a bill, as a run's page shows them.
+_UNITS = {
+    "vcpu_hours": "vCPU-hours",
+    "memory_gb_hours": "GB-hours",
+    "storage_gb_hours": "GB-hours of storage",
+    "dpu_hours": "DPU-hours",
+    "scanned_gb": "GB scanned",
+}
+
+
 def _billed(hours: dict[str, float] | None) -> str | None:
     """``0.067 vCPU-hours, 0.183 GB-hours: $0.0046 at list price``."""
     if hours is None:
         return None
-    storage = f", {hours['storage_gb_hours']:g} GB-hours of storage" if hours.get("storage_gb_hours") else ""
-    used = f"{hours['vcpu_hours']:g} vCPU-hours, {hours['memory_gb_hours']:g} GB-hours{storage}"
-    return f"{used}: ${hours['cost_usd']:.4f} at list price"
+    used = ", ".join(f"{hours[name]:g} {unit}" for name, unit in _UNITS.items() if hours.get(name))
+    return f"{used or 'nothing'}: ${hours['cost_usd']:.4f} at list price"
 
 
 def _show_instants(console: Console, run: Document) -> None:

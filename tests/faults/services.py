@@ -20,8 +20,8 @@ from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.runs.costs import Prices
 from chalicelib.core.targets.answers import Answer, NoAnswer, NotNow, RunUpdate
+from chalicelib.core.targets.bills import Prices
 from chalicelib.flow.history.export import land
 from chalicelib.ports import StoredObject
 from infra.yaml_tags import load

@@ -20,8 +20,8 @@ from chalicelib.core.history import lines
 from chalicelib.core.history.lines import Change
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.runs.costs import Prices
 from chalicelib.core.targets.answers import Never, NoAnswer
+from chalicelib.core.targets.bills import Prices
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants

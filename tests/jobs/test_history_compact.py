@@ -23,7 +23,7 @@ from chalicelib.core.history import lines as history_lines
 from chalicelib.core.history.lines import Change
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import sends
-from chalicelib.core.runs.costs import Prices
+from chalicelib.core.targets.bills import Prices
 from tests.support import rows
 from tests.support.clock import NOON
 from tests.support.reasons import says

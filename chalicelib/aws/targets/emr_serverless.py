@@ -16,10 +16,10 @@ from chalicelib.aws.targets.clients import Clients
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.limits import names
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs.costs import Usage
 from chalicelib.core.states import EMR_STATE, RunState
 from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, Started
+from chalicelib.core.targets.bills import Usage
 from chalicelib.settings import Settings
 
 R = TypeVar("R")

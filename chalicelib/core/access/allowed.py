@@ -44,6 +44,8 @@ Kind = Literal[
     "functions",
     "buses",
     "state_machines",
+    "engines",
+    "actions",
     "hosts",
     "secrets",
     "buckets",
@@ -149,6 +151,19 @@ RULES: dict[Kind, Rule] = {
     "functions": _arn("function", "lambda", "function:", "function:team-a-*"),
     "buses": _arn("event bus", "events", "event-bus/", "event-bus/team-a"),
     "state_machines": _arn("state machine", "states", "stateMachine:", "stateMachine:team-a-*"),
+    "engines": Rule(
+        "resource of an engine",
+        rf"{_PART}:(?:athena|batch|ecs|emr-containers|glue):{_REGION}:{_ACCOUNT}:"
+        r"/?[a-z-]+/[A-Za-z0-9/_+=,.@$-][A-Za-z0-9/_+=,.@$*-]*",
+        "arn:aws:ecs:eu-west-1:123456789012:task-definition/team-a-*",
+        _is_arn_like,
+    ),
+    "actions": Rule(
+        "API action",
+        r"[a-z0-9-]+:[A-Z][A-Za-z0-9]*\*?",
+        "sns:Publish",
+        lambda pattern, value: fnmatchcase(value, pattern),
+    ),
     "hosts": Rule("host", rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})+", "hooks.example.com", _is_host),
     "secrets": Rule(
         "secret",
@@ -162,7 +177,9 @@ RULES: dict[Kind, Rule] = {
     "alarms": Rule("alarm", r"[^*\s][^\x00-\x1f]*", "team-a-*", lambda pattern, value: fnmatchcase(value, pattern)),
 }
 # The things that may belong to another account. Without a list, a namespace may name those of the stack's own.
-OF_ACCOUNT: frozenset[Kind] = frozenset({"queues", "topics", "functions", "buses", "state_machines", "secrets"})
+OF_ACCOUNT: frozenset[Kind] = frozenset(
+    {"queues", "topics", "functions", "buses", "state_machines", "engines", "secrets"}
+)
 # The things that names limit no further: a secret lies in the folder of its namespace, and a prefix has an owner.
 NOT_BY_NAME: frozenset[Kind] = frozenset({"secrets", "buckets"})
 
@@ -207,6 +224,8 @@ class Allowed(Document):
     functions: tuple[Annotated[str, _of("functions")], ...] | None = _Length
     buses: tuple[Annotated[str, _of("buses")], ...] | None = _Length
     state_machines: tuple[Annotated[str, _of("state_machines")], ...] | None = _Length
+    engines: tuple[Annotated[str, _of("engines")], ...] | None = _Length
+    actions: tuple[Annotated[str, _of("actions")], ...] | None = _Length
     hosts: tuple[Annotated[str, _of("hosts")], ...] | None = _Length
     secrets: tuple[Annotated[str, _of("secrets")], ...] | None = _Length
     buckets: tuple[Annotated[str, _of("buckets")], ...] | None = _Length
@@ -293,7 +312,7 @@ def _check_own(named: Named, value: str, namespace: str, installation: Installat
             fits, what = _is_below(folder, value), f"of namespace {namespace}, below {folder}"
         case "spark":
             fits, what = _has_checked_value(value), "that is known to load no code"
-        case "hosts":
+        case "hosts" | "actions":
             fits, what = False, f"that the allow-list of namespace {namespace} names"
         case kind:
             fits, what = owner_of(name_of(kind, value)) == namespace, _own_name(namespace)
@@ -326,7 +345,7 @@ def name_of(kind: str, value: str) -> str:
             return resource.partition(":")[2].partition(":")[0]
         case "buses":
             return resource.removeprefix("event-bus/")
-        case "execution_roles":
+        case "execution_roles" | "engines":
             return resource.rpartition("/")[2]
     return resource
 

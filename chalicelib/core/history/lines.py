@@ -19,8 +19,8 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.limits import names
 from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.runs import sends, workers
-from chalicelib.core.runs.costs import Prices, Usage, cost_usd
+from chalicelib.core.runs import costs, sends, workers
+from chalicelib.core.targets.bills import Prices
 from chalicelib.core.why import Why, readers_of
 
 # The version of the fields. Later versions add fields and change no meaning, so readers can select fields by name.
@@ -128,7 +128,7 @@ def _part(folder: str, found: list[tuple[str, Line]]) -> Part:
 
 
 def _run_line(run: Run, prices: Prices) -> Line:
-    usage = Usage.of(run.billed)
+    usage, cost = costs.bill_of(run, prices) or (None, None)
     return {
         "schema": SCHEMA,
         "kind": "run",
@@ -180,7 +180,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "vcpu_hours": usage.vcpu_hours if usage else None,
         "memory_gb_hours": usage.memory_gb_hours if usage else None,
         "storage_gb_hours": usage.storage_gb_hours if usage else None,
-        "cost_usd": cost_usd(usage, prices) if usage else None,
+        "cost_usd": cost,
     }
 
 

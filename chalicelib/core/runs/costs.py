@@ -9,12 +9,13 @@ further write. Prices are settings, because they differ by region, processor and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from chalicelib.core import states
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import registry
+from chalicelib.core.targets.bills import Prices, Usage, cost_usd
 from chalicelib.core.why import UNCLEAR
 
 AFTER: tuple[Millis, ...] = (2 * MINUTE, 15 * MINUTE)
@@ -64,54 +65,8 @@ def _ended(run: Run) -> Instant:
     return run.state_at if run.state_at is not None else run.claimed_at
 
 
-THOUSANDTHS = 1_000  # EMR Serverless reports resource hours with three decimals
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Dollars for an hour of one vCPU, one GB of memory, and one GB of storage beyond the free storage of a worker.
-
-    The defaults are EMR Serverless's list prices of 2025 in us-east-1 for Linux on x86
-    (https://aws.amazon.com/emr/pricing/, "Amazon EMR Serverless").
-    """
-
-    vcpu_hour: float = 0.052624
-    memory_gb_hour: float = 0.0057785
-    storage_gb_hour: float = 0.000111
-
-
-LIST = Prices()
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The target's bill for a run, in vCPU-hours, GB-hours of memory and GB-hours of storage."""
-
-    vcpu_hours: float
-    memory_gb_hours: float
-    storage_gb_hours: float
-
-    @classmethod
-    def of(cls, billed: Sequence[int]) -> Usage | None:
-        """The usage stored in a run's row, in thousandths of an hour; None if no bill is known."""
-        if not billed:
-            return None
-        vcpu, memory, storage = (part / THOUSANDTHS for part in billed)
-        return cls(vcpu, memory, storage)
-
-    def stored(self) -> tuple[int, int, int]:
-        """The usage as a run's row stores it: whole thousandths of an hour."""
-        parts = (self.vcpu_hours, self.memory_gb_hours, self.storage_gb_hours)
-        vcpu, memory, storage = (round(part * THOUSANDTHS) for part in parts)
-        return vcpu, memory, storage
-
-
-def cost_usd(usage: Usage, prices: Prices) -> float:
-    """Dollars at list price, rounded to a millionth. The hours that EMR reports include its minimum of one minute for
-    each worker."""
-    parts = (
-        usage.vcpu_hours * prices.vcpu_hour,
-        usage.memory_gb_hours * prices.memory_gb_hour,
-        usage.storage_gb_hours * prices.storage_gb_hour,
-    )
-    return round(sum(parts), 6)
+def bill_of(run: Run, stack: Prices) -> tuple[Usage, float] | None:
+    """What the target of a run has billed, and its cost in dollars at list price; None if no bill is known. ``stack``
+    are the prices of the stack's settings."""
+    usage = Usage.of(run.billed)
+    return (usage, cost_usd(usage, registry.of_run(run).prices or stack)) if usage is not None else None

@@ -22,6 +22,7 @@ from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets.answers import StateChange
+from chalicelib.core.targets.bills import Prices
 from chalicelib.core.targets.resources import Resources
 
 # Two attempts of botocore with 3 s to connect and 10 s to read, and the pause between them (`aws/targets/clients.py`);
@@ -80,6 +81,8 @@ class Target(Document):
     of_elements: ClassVar[bool] = False  # a run stands for those of its elements, and needs no permit itself (W19)
     batched_by: ClassVar[str | None] = None  # the field with the address, if one call delivers many runs to it
     event_source: ClassVar[str | None] = None  # the source of the EventBridge events about its runs (W7)
+    needs_role: ClassVar[bool] = False  # called with the target role of a namespace alone (O10)
+    prices: ClassVar[Prices | None] = None  # list prices of what it bills; None: those of the stack's settings
 
     type: str
 

@@ -10,11 +10,12 @@ from typing import Any
 from chalicelib.core.access import allowed
 from chalicelib.core.access.allowed import NOT_BY_NAME, Allowed, Installation, Named
 from chalicelib.core.changes import replace
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.names import SYSTEM
 from chalicelib.core.rows.access import AllowedRow
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import registry
+from chalicelib.core.targets.target import Target
 from chalicelib.flow.limits.policies import start_rate
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -46,6 +47,9 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
     except SluiceError as error:
         raise error.under(field) from None
     check(ports, namespace, named, field, lately)
+    of_type = registry.of_type(str(target["type"]))
+    if of_type.needs_role and _lacks_role(ports, of_type, list_of(ports, namespace)):
+        raise _needs_role(str(target["type"]), namespace).under(field)
 
 
 def named_by(ports: Ports, target: Mapping[str, Any]) -> list[Named]:
@@ -74,7 +78,12 @@ def refusals(ports: Ports, runs: Iterable[Run]) -> list[str | None]:
 def refusal(ports: Ports, namespace: str, target: Mapping[str, Any], lists: Lists | None = None) -> str | None:
     """The same for one call, such as that of a probe. ``lists`` are those that the caller has parsed, and keeps."""
     of_type = registry.of_type(str(target["type"]))
-    return _reason(ports, namespace, lambda: of_type.named(target), {} if lists is None else lists)
+    lists = {} if lists is None else lists
+    why = _reason(ports, namespace, lambda: of_type.named(target), lists)
+    if why is None and _lacks_role(ports, of_type, lists[namespace]):
+        missing = _needs_role(str(target["type"]), namespace)
+        why = f"not allowed: {missing.field}: {missing.message}; {missing.hint}"
+    return why
 
 
 def refusal_of(ports: Ports, namespace: str, named: Iterable[Named]) -> str | None:
@@ -130,6 +139,18 @@ def installation(ports: Ports) -> Installation:
         application=settings.emr_application_id,
         code=f"s3://{settings.control_bucket}/code/",
     )
+
+
+def _lacks_role(ports: Ports, of_type: type[Target], lists: Allowed | None) -> bool:
+    """Whether a target is called with a target role alone, and its namespace has none. Tests have no account whose
+    roles could be assumed."""
+    has_role = lists is not None and lists.target_role is not None
+    return of_type.needs_role and not has_role and ports.settings.account != ""
+
+
+def _needs_role(kind: str, namespace: str) -> SluiceError:
+    hint = f"an administrator of the installation can set target_role: sluice allowed {namespace}"
+    return invalid("type", "a target role of the namespace, with which alone such targets are called", kind, hint)
 
 
 def list_of(ports: Ports, namespace: str) -> Allowed | None:

@@ -9,7 +9,7 @@ from chalicelib.core.history import audit, lines
 from chalicelib.core.history.audit import NewRecord
 from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import Instant
-from chalicelib.core.runs.costs import Prices
+from chalicelib.core.targets.bills import Prices
 from chalicelib.log import logger
 
 

@@ -19,7 +19,6 @@ from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
-from chalicelib.core.runs.costs import Usage, cost_usd
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import FailureKind
 from chalicelib.core.targets import registry
@@ -271,9 +270,9 @@ def check_ended(ports: Ports, run: Run) -> None:
 
 def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
     """Add the cost of a run to the metrics when its bill first becomes known."""
-    usage = Usage.of(after.billed)
-    if usage is not None and any(after.billed) and not any(before.billed):
-        ports.metrics.add(metrics.RUN_COST, cost_usd(usage, ports.settings.prices))
+    bill = costs.bill_of(after, ports.settings.prices)
+    if bill is not None and any(after.billed) and not any(before.billed):
+        ports.metrics.add(metrics.RUN_COST, bill[1])
 
 
 def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
@@ -282,7 +281,9 @@ def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     found = ports.rows.get(Pointer, change.target_id)
     if found is not None:
         return found.run_id, found.attempt
-    name = change.run_name or ports.targets.of(change.kind).run_name(change.target_id)
+    name = change.run_name
+    if not name and not registry.of_type(change.kind).needs_role:
+        name = ports.targets.of(change.kind).run_name(change.target_id)
     run_id, _, attempt = (name or "").rpartition("-")
     return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
 

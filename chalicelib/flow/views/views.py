@@ -25,9 +25,9 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, RecordKind, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.rows.stops import marks_of
-from chalicelib.core.runs import sends
-from chalicelib.core.runs.costs import LIST, Prices, Usage, cost_usd
+from chalicelib.core.runs import costs, sends
 from chalicelib.core.states import FailureKind, JobKind, RunState
+from chalicelib.core.targets.bills import LIST, Prices
 from chalicelib.core.triggers import tree
 from chalicelib.core.views import At, Code, Sentence, View, shown, stored
 from chalicelib.core.why import MentionKind, joined, mention, plain
@@ -416,8 +416,8 @@ def run_in_full(ports: Ports, attempts: Sequence[Run]) -> RunInFullView:
 
 def _billed(run: Run, prices: Prices) -> BilledView | None:
     """The billed usage of a run; None if the target bills nothing, or has not reported the usage yet."""
-    usage = Usage.of(run.billed)
-    billed: Any = {**asdict(usage), "cost_usd": cost_usd(usage, prices)} if usage else None
+    bill = costs.bill_of(run, prices)
+    billed: Any = {**asdict(bill[0]), "cost_usd": bill[1]} if bill is not None else None
     return cast("BilledView | None", billed)
 
 

@@ -15,7 +15,7 @@ from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs.costs import LIST
+from chalicelib.core.targets.bills import LIST
 from chalicelib.flow.system import dispatch
 from infra.system_app import APP
 from sluice import documents

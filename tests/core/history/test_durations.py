@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.history import durations, lines
-from chalicelib.core.runs.costs import LIST
+from chalicelib.core.targets.bills import LIST
 from tests.core.history.test_lines import ended
 from tests.support.clock import NOON as NOW
 

@@ -14,8 +14,8 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
 from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import sends
-from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 from chalicelib.core.states import RUN_MOVES, is_terminal
+from chalicelib.core.targets.bills import Prices, Usage, cost_usd
 from chalicelib.core.why import HIDDEN, Why
 from tests.support import rows
 from tests.support.clock import NOON

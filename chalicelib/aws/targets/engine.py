@@ -1,0 +1,146 @@
+"""What the adapters of engines share (W22). An engine runs a program, reports the states of its runs, and can be asked
+about them, searched and stopped."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib.aws.targets.aws_errors import code_of, is_no_answer, message_of, twice
+from chalicelib.aws.targets.clients import Now
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import denials
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+
+R = TypeVar("R")
+
+# Engines are eventually consistent: what has just been started may be missing. After this time, it is lost.
+FINAL_AFTER: Millis = 2 * MINUTE
+# An engine without tokens is searched for what an unanswered call has started, and only then called again. The search
+# may miss what has just begun, so it counts after this time.
+SETTLED: Millis = MINUTE
+BETWEEN_QUESTIONS = 0.1  # seconds, when many runs are polled
+BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
+
+# A start call answers within a second. After the timeout the next call is the same start.
+CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
+
+
+class Engine(ABC):
+    """A `TargetAdapter` for an engine. A subclass makes the calls of the engine; its errors are read here.
+
+    An error of a start call that is in none of the lists may pass; it counts as refused for now.
+    """
+
+    name: ClassVar[str]  # of the engine, in texts
+    start_call: ClassVar[str]  # the operation that starts a run
+    one: ClassVar[str]  # a run, as the engine calls it
+    never: ClassVar[Collection[str]]  # the codes of errors after which the same call can never succeed
+    no_answer: ClassVar[Collection[str]] = ("InternalFailure", "InternalServerError", "ServiceUnavailable")
+    throttled: ClassVar[Collection[str]] = ("ThrottlingException", "TooManyRequestsException", "RequestLimitExceeded")
+    has_token: ClassVar[bool] = True  # a repeated start call starts nothing more
+    asked_at_once: ClassVar[int] = 1  # how many runs a call asks about
+
+    def __init__(self, client: Any, now: Now, pause: Callable[[float], None] = time.sleep) -> None:
+        self._client, self._now, self._pause = client, now, pause
+
+    @abstractmethod
+    def begin(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        """Make the start call. Errors of the client are raised."""
+
+    @abstractmethod
+    def ask(self, target_ids: Sequence[str]) -> Mapping[str, RunUpdate | None]:
+        """The states of at most ``asked_at_once`` runs: None for one that has not begun; without those that the engine
+        does not know. Errors of the client are raised."""
+
+    @abstractmethod
+    def find(self, run: Run) -> str | None:
+        """As `TargetAdapter.find`. Errors of the client are raised."""
+
+    @abstractmethod
+    def stop(self, target_id: str, why: str) -> None:
+        """Stop a run that may have ended already."""
+
+    def run_name(self, target_id: str) -> str | None:
+        """None: the events of the engine have the name where it has one."""
+        del target_id
+        return None
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        try:
+            found = self.find(run) if run.unknown_answer and not self.has_token else None
+        except (BotoCoreError, ClientError) as error:
+            return NoAnswer(f"a call gave no answer, and the search for what it started failed: {error}", SETTLED)
+        if found is not None:
+            return Started(found)
+        try:
+            return self.begin(run, context)
+        except ClientError as error:
+            return self._refusal(error)
+        except BotoCoreError as error:
+            return self._unanswered(str(error))
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        """Start runs one by one."""
+        return [self.start(run, context) for run, context in calls]
+
+    def status(self, run: Run) -> RunUpdate | None:
+        return self.status_many([run])[0]
+
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+        """The pauses keep to the rate that engines sustain. A run whose call is throttled is polled again later."""
+        answers: dict[int, RunUpdate | None] = {}
+        going = [(number, run) for number, run in enumerate(runs) if run.target_id is not None]
+        for start in range(0, len(going), self.asked_at_once):
+            some = going[start : start + self.asked_at_once]
+            if start:
+                self._pause(BETWEEN_QUESTIONS)
+            try:
+                found = self.ask([str(run.target_id) for _, run in some])
+            except ClientError as error:
+                if code_of(error) in self.throttled:
+                    continue
+                raise
+            for number, run in some:
+                known = str(run.target_id) in found
+                answers[number] = found[str(run.target_id)] if known else self._unknown(run)
+        return [answers.get(number) for number in range(len(runs))]
+
+    def cancel(self, run: Run) -> None:
+        if run.target_id is not None:
+            self.stop(run.target_id, run.reason.text)
+
+    def twice(self, call: Callable[..., R], **asked: Any) -> R:
+        """Make an idempotent call; repeat it once if there was no answer."""
+        return twice(lambda: self._pause(BETWEEN_ATTEMPTS), self.no_answer, call, **asked)
+
+    def _unknown(self, run: Run) -> RunUpdate | None:
+        """The update of a run that the engine does not know: lost, or None shortly after the start."""
+        now = self._now()
+        first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
+        why = f"{self.name} knows no such {self.one} any more"
+        return RunUpdate("FAILED", now, why, run.target_id, outcome="lost") if now - first >= FINAL_AFTER else None
+
+    def _refusal(self, error: ClientError) -> Answer:
+        code = code_of(error)
+        if is_no_answer(error, self.no_answer):
+            return self._unanswered(code)
+        reason = denials.with_remedy(code, message_of(error))
+        if code in self.never:
+            return Never(f"{self.name} refused the start: {reason}")
+        return NotNow(f"{self.name} refused for now: {reason}")
+
+    def _unanswered(self, why: str) -> NoAnswer:
+        """The answer to a start call without an answer. The next call of an engine without tokens waits until a search
+        shows what this one has started."""
+        return NoAnswer(f"{self.start_call} gave no answer: {why}", None if self.has_token else SETTLED)
+
+
+def instant(moment: datetime) -> Instant:
+    return round(moment.timestamp() * 1000)
