@@ -116,10 +116,15 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 
 def find(ports: Ports, name: str, run_id: str) -> RunOfDagView:
     """A DAG run in full, also one that waits to begin. Raises ``not_found`` (404) if it is no run of this DAG."""
+    job = _job_of_start(ports, name, run_id)
+    return _waiting(ports, name, job) if job is not None else view(ports, begun(ports, name, run_id), in_full=True)
+
+
+def _job_of_start(ports: Ports, name: str, run_id: str) -> Job | None:
+    """The job of a DAG run that waits to begin, or None."""
     job = ports.jobs.find(run_id)
-    if job is not None and not job.closed and job.schedule == ids.dag_start(name) and not ports.runs.attempts(run_id):
-        return _waiting(ports, name, job)
-    return view(ports, begun(ports, name, run_id), in_full=True)
+    waits = job is not None and not job.closed and job.schedule == ids.dag_start(name)
+    return job if waits and not ports.runs.attempts(run_id) else None
 
 
 def _waiting(ports: Ports, name: str, job: Job) -> RunOfDagView:
@@ -203,8 +208,13 @@ def rerun(
     """Run a part of a DAG run again. Returns the view of the run. A repeat with the same request id changes nothing.
     ``of_node`` are the elements of the node that run again; the others of the node keep their ends (W19).
 
-    Raises ``conflict`` if a node of the DAG run is active, or if the nodes to run again no longer exist.
+    Raises ``conflict`` if the DAG run has not begun, if a node of it is active, or if the nodes to run again no longer
+    exist.
     """
+    waiting = _job_of_start(ports, name, run_id)
+    if waiting is not None:
+        got = f"a DAG run that has begun, got one that waits: {holds.why(waiting, ports.clock.now()).text}"
+        raise _conflict(got, "wait until it has ended, or drop it: sluice dags cancel")
     for _ in range(MAX_CONFLICTS):
         run = begun(ports, name, run_id)
         row = ports.rows.get(DagRun, run_id)

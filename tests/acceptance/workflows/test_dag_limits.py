@@ -93,6 +93,15 @@ def test_w20_a_waiting_run_says_what_it_waits_for(world: World) -> None:
     assert "DAG demo.flights.daily: 1 of 1" in why(world)
 
 
+def test_w20_a_run_that_waits_is_not_run_again(world: World) -> None:
+    deploy(world, concurrency=ONE)
+    begin(world, 1, 2)
+    [job] = world.jobs(START)
+    with pytest.raises(SluiceError, match="a DAG run that has begun, got one that waits: .*1 of 1") as refused:
+        runs.rerun(world.ports, full("daily"), job.job_id, "all", None, "ada", "r-1")
+    assert refused.value.code == "conflict"
+
+
 def test_w20_another_run_is_aborted_on_record(world: World) -> None:
     deploy(world, concurrency={"max": 1})
     begin(world, 1, 2)
