@@ -1,5 +1,5 @@
-"""A client of ECS in memory, with the calls of `aws/targets/ecs.py`. It checks each request against AWS's own rules, and
-refuses as AWS does.
+"""A client of ECS in memory, with the calls of `aws/targets/ecs.py`. It checks each request against AWS's own rules,
+and refuses as AWS does.
 
 https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
 """
@@ -53,8 +53,8 @@ class Task:
 
 @dataclass
 class Tasks:
-    """``refusals`` are errors to raise instead of answers, the first one first, and ``failures`` the failures of the next
-    answers of RunTask. ``lose_answers`` is the number of starts that succeed without an answer."""
+    """``refusals`` are errors to raise instead of answers, the first one first, and ``failures`` the failures of the
+    next answers of RunTask. ``lose_answers`` is the number of starts that succeed without an answer."""
 
     clock: Any
     tasks: dict[str, Task] = field(default_factory=dict)

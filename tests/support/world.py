@@ -193,7 +193,7 @@ class World(Engine):
         return self.event(event_of(execution, self.clock.now()))
 
     def task_says(self, task: ecs_tasks.Task, exit_code: int | None = None, **ended: Any) -> str:
-        """A task of ECS runs, or ends with an exit code or a stop code (``code``, ``reason``), and its event arrives."""
+        """A task of ECS runs, or ends by an exit code or a stop code (``code``, ``reason``), and its event arrives."""
         if exit_code is None and not ended:
             self.targets.tasks.begin(task)
         else:
