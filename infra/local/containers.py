@@ -24,6 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from infra.local.layout import ROOT
+
 Write = Callable[[str], None]  # gets each line of output, without its end
 _INHERITED = ("HOME", "LANG", "LC_ALL", "USER")
 _LONGEST_LINE = 65_536  # bytes; CloudWatch Logs refuses events of more than 256 KiB
@@ -113,7 +115,8 @@ def environment(
     given: Mapping[str, str], endpoint: str, region: str, credentials: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The environment of a container: what its definition gives, the address of the local cloud, and ``credentials``,
-    the AWS variables of its role. `python` is that of the local cloud."""
+    the AWS variables of its role. `python` is that of the local cloud, and
+    finds the library of jobs."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -123,6 +126,7 @@ def environment(
         "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",
         "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": str(ROOT / "job_library"),
         **(credentials or {}),
         **given,
     }
