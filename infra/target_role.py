@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chalicelib.aws.targets.assumed import external_id
@@ -30,11 +30,15 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "state_machine": (r"arn:aws[a-z-]*:states:\S+:stateMachine:[^:\s]+", "a state machine without a version"),
     "application": (r"arn:aws[a-z-]*:emr-serverless:\S+:/applications/[0-9a-z]+", "an application of EMR Serverless"),
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
+    "cluster": (r"arn:aws[a-z-]*:ecs:\S+:cluster/[A-Za-z0-9_*-]+", "a cluster of ECS"),
+    "task_definition": (r"arn:aws[a-z-]*:ecs:\S+:task-definition/[^:\s]+", "a task definition without a revision"),
+    "task_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "a role of task definitions"),
     "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
     "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
+NEEDS_CLUSTER = "expected a cluster with each task definition, and a task definition with each cluster and task role"
 # The services that decrypt with the rights of their callers, and those that encrypt so. Their domain differs in China.
 _DECRYPT = ("secretsmanager", "sns", "sqs", "ssm", "states")
 _ENCRYPT = ("sns", "sqs")
@@ -48,8 +52,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     """The template of the target role of a namespace.
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
-    `application`, `execution_role`, `secret`, `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and
-    for a role that may call nothing.
+    `application`, `execution_role`, `cluster`, `task_definition`, `task_role`, `secret`, `parameter`, `key`. Raises
+    `BadRole` for malformed names and ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -62,6 +66,10 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
                 raise BadRole(f"expected the ARN of {word}, got {arn!r}")
     if bool(targets.get("application")) != bool(targets.get("execution_role")):
         raise BadRole(NEEDS_APPLICATION)
+    if len({bool(targets.get(kind)) for kind in ("cluster", "task_definition")}) > 1 or (
+        targets.get("task_role") and not targets.get("cluster")
+    ):
+        raise BadRole(NEEDS_CLUSTER)
     statements = _statements(targets)
     if not any(arns for kind, arns in targets.items() if kind != "key"):
         raise BadRole("expected at least one target, got none: a role without permissions calls nothing")
@@ -137,6 +145,7 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
             {},
         ),
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
+        *_tasks(of),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
         ("DecryptUnderKeysOfTargets", ["kms:Decrypt"], of("key"), _through(_DECRYPT)),
@@ -146,6 +155,25 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources, **more}
         for sid, actions, resources, more in wanted
         if resources
+    ]
+
+
+def _tasks(of: Callable[[str, str], list[str]]) -> list[tuple[str, list[str], list[str], dict[str, Any]]]:
+    """The statements for tasks of ECS. ListTasks knows no resource, so a condition names the clusters.
+
+    https://docs.aws.amazon.com/AmazonECS/latest/developerguide/security_iam_id-based-policy-examples.html
+    """
+    clusters, roles = of("cluster", ""), of("task_role", "")
+    tasks = [arn.replace(":cluster/", ":task/") + "/*" for arn in clusters]
+    inside = {"ArnLike": {"ecs:cluster": clusters}}
+    created = {"Condition": {"StringEquals": {"ecs:CreateAction": "RunTask"}}}
+    passed = {"Condition": {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}}
+    return [
+        ("RunTasks", ["ecs:RunTask"], of("task_definition", ":*"), {"Condition": inside}),
+        ("ReadAndStopTasks", ["ecs:DescribeTasks", "ecs:StopTask"], tasks, {}),
+        ("TagTasks", ["ecs:TagResource"], tasks, created),
+        ("ListTasks", ["ecs:ListTasks"], ["*"] if clusters else [], {"Condition": inside}),
+        ("PassTaskRoles", ["iam:PassRole"], roles, passed),
     ]
 
 

@@ -35,6 +35,9 @@ LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
 # other characters, but CloudWatch does not log them.
 _EXECUTION_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 STATES_BYTES = 256 * KIB
+# https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
+_ECS_TOKEN, _ECS_STARTED_BY = re.compile(r"[!-~]{1,64}"), re.compile(r"[A-Za-z0-9/_-]{1,128}")
+ECS_OVERRIDES, ECS_SUBNETS, ECS_GROUPS, ECS_REASON, ECS_TASKS = 8192, 16, 5, 255, 100
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 # The models limit the requests to one table, but not those of one call to several tables.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
@@ -154,6 +157,42 @@ def _start_execution(parameters: Parameters) -> Iterator[str]:
     yield from _bytes("input", len(given.encode()), STATES_BYTES)
 
 
+def _run_task(parameters: Parameters) -> Iterator[str]:
+    overrides = parameters.get("overrides", {})
+    if (size := len(json.dumps(overrides))) > ECS_OVERRIDES:
+        yield f"overrides: expected at most {ECS_OVERRIDES} characters, got {size}"
+    for number, each in enumerate(overrides.get("containerOverrides", ())):
+        if not each.get("name"):
+            yield f"overrides.containerOverrides[{number}].name: expected one, because the override has other parts"
+    if not _ECS_TOKEN.fullmatch(str(parameters.get("clientToken", "-"))):
+        yield f"clientToken: expected 1 to 64 characters of ASCII, got {parameters['clientToken']!r}"
+    if not _ECS_STARTED_BY.fullmatch(str(parameters.get("startedBy", "-"))):
+        yield f"startedBy: expected 1 to 128 letters, digits, - / _, got {parameters['startedBy']!r}"
+    if "launchType" in parameters and "capacityProviderStrategy" in parameters:
+        yield "launchType: expected none beside a capacityProviderStrategy"
+    network = parameters.get("networkConfiguration", {}).get("awsvpcConfiguration", {})
+    for name, most in (("subnets", ECS_SUBNETS), ("securityGroups", ECS_GROUPS)):
+        if len(network.get(name, ())) > most:
+            yield f"{name}: expected at most {most}, got {len(network[name])}"
+
+
+def _list_tasks(parameters: Parameters) -> Iterator[str]:
+    """https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html"""
+    if "startedBy" in parameters and {"family", "serviceName", "containerInstance"} & parameters.keys():
+        yield "startedBy: expected no other filter beside it"
+
+
+def _describe_tasks(parameters: Parameters) -> Iterator[str]:
+    if not 1 <= len(parameters["tasks"]) <= ECS_TASKS:
+        yield f"tasks: expected 1 to {ECS_TASKS}, got {len(parameters['tasks'])}"
+
+
+def _stop_task(parameters: Parameters) -> Iterator[str]:
+    """https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html"""
+    if len(str(parameters.get("reason", ""))) > ECS_REASON:
+        yield f"reason: expected at most {ECS_REASON} characters, got {len(parameters['reason'])}"
+
+
 def _s3(parameters: Parameters) -> Iterator[str]:
     bucket, key = parameters.get("Bucket"), parameters.get("Key")
     if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
@@ -201,6 +240,10 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("events", "PutEvents"): _put_events,
     ("lambda", "Invoke"): _invoke,
     ("stepfunctions", "StartExecution"): _start_execution,
+    ("ecs", "RunTask"): _run_task,
+    ("ecs", "ListTasks"): _list_tasks,
+    ("ecs", "DescribeTasks"): _describe_tasks,
+    ("ecs", "StopTask"): _stop_task,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
 }

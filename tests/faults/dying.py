@@ -17,6 +17,7 @@ from chalicelib.flow.system import sweep
 from tests.faults import invariants
 from tests.support import events
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
+from tests.support.ecs_tasks import Task
 from tests.support.fakes import EmrRun
 from tests.support.idle import is_idle
 from tests.support.pull_workers import PULLED
@@ -65,6 +66,7 @@ class Scenario:
     workflows: Mapping[str, Any] = field(default_factory=dict)
     datasets: Mapping[str, Any] = field(default_factory=dict)
     execution: Callable[[Execution], str] = lambda execution: "SUCCEEDED"
+    exit_code: Callable[[Task], int] = lambda task: 0
 
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
@@ -122,13 +124,14 @@ def world_for(scenario: Scenario) -> World:
 
 
 def _recover(world: World, scenario: Scenario) -> None:
-    """Only time passes: ticks come, and runs of EMR and Step Functions end, but no event of theirs arrives."""
+    """Only time passes: ticks come, and runs of EMR, Step Functions and ECS end, but no event of theirs arrives."""
     for span in RECOVERY:
         world.clock.wait_until(world.clock.now() + duration(span))
         tick(world)
         for run in world.targets.emr.runs.values():
             run.state = scenario.outcome(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
         world.targets.machines.end_all(scenario.execution)
+        world.targets.tasks.end_all(scenario.exit_code)
 
 
 def upload(world: World, number: int, dataset: str = "flights", name: str = "_SUCCESS", size: int = 0) -> None:

@@ -21,6 +21,9 @@ GIVEN = {
     "state_machine": [f"arn:aws:states:{ACCOUNT}:stateMachine:demo-*"],
     "application": [f"arn:aws:emr-serverless:{ACCOUNT}:/applications/00demo"],
     "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
+    "cluster": [f"arn:aws:ecs:{ACCOUNT}:cluster/demo"],
+    "task_definition": [f"arn:aws:ecs:{ACCOUNT}:task-definition/demo-*"],
+    "task_role": ["arn:aws:iam::123456789012:role/demo-task"],
     "secret": [f"arn:aws:secretsmanager:{ACCOUNT}:secret:demo/*"],
     "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
     "key": [f"arn:aws:kms:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
@@ -33,6 +36,8 @@ PLACE = Place(
 )
 QUEUE, EXECUTION = "https://sqs.eu-west-1.amazonaws.com/123456789012", f"arn:aws:states:{ACCOUNT}:execution"
 JOB = {"applicationId": "00demo", "jobRunId": "j1"}
+TASK = {"cluster": "demo", "taskDefinition": "demo-etl:3", "tags": [{"key": "a", "value": "b"}]}
+ONE = f"arn:aws:ecs:{ACCOUNT}:task/demo/0a1b"
 START = {"applicationId": "00demo", "executionRoleArn": GIVEN["execution_role"][0], "tags": {"a": "b"}}
 # The calls of the adapters, and each with a thing of another team.
 CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -61,6 +66,16 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("emr-serverless", "GetJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "CancelJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "ListJobRuns", {"applicationId": "00demo"}, {"applicationId": "00other"}),
+    ("ecs", "RunTask", TASK, {**TASK, "taskDefinition": "other"}),
+    ("ecs", "RunTask", TASK, {**TASK, "cluster": "other"}),
+    (
+        "ecs",
+        "DescribeTasks",
+        {"cluster": "demo", "tasks": [ONE]},
+        {"cluster": "x", "tasks": [ONE.replace("demo", "x")]},
+    ),
+    ("ecs", "StopTask", {"cluster": "demo", "task": ONE}, {"cluster": "x", "task": ONE.replace("demo", "x")}),
+    ("ecs", "ListTasks", {"cluster": "demo"}, {"cluster": "other"}),
     ("secretsmanager", "GetSecretValue", {"SecretId": "demo/key"}, {"SecretId": "other/key"}),
     ("ssm", "GetParameter", {"Name": "/demo/key"}, {"Name": "/other/key"}),
 ]
@@ -119,8 +134,21 @@ def test_o10_a_role_has_permissions_for_its_targets_alone() -> None:
     assert policy(queue=GIVEN["queue"]).actions == {"sqs:SendMessage"}
 
 
+def test_a_role_passes_the_roles_of_tasks_to_tasks_alone() -> None:
+    action, [passed] = "iam:PassRole", GIVEN["task_role"]
+    assert policy().allows(Need(action, passed, (("iam:PassedToService", "ecs-tasks.amazonaws.com"),)))
+    assert not policy().allows(Need(action, passed, (("iam:PassedToService", "emr-serverless.amazonaws.com"),)))
+
+
+def test_a_role_tags_tasks_only_when_it_starts_them() -> None:
+    assert not policy().allows(Need("ecs:TagResource", ONE, (("ecs:CreateAction", "CreateService"),)))
+
+
 def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:
     for statement in role()["Policies"][0]["PolicyDocument"]["Statement"]:
+        if statement["Sid"] == "ListTasks":  # it has no resource in IAM; a condition names the cluster
+            assert statement["Condition"] == {"ArnLike": {"ecs:cluster": GIVEN["cluster"]}}
+            continue
         assert not [each for each in (*statement["Action"], *statement["Resource"]) if each == "*"]
 
 
@@ -134,6 +162,8 @@ def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:
         ("demo", "prod", {"key": GIVEN["key"]}, "expected at least one target, got none"),
         ("demo", "prod", {"key": [f"arn:aws:kms:{ACCOUNT}:alias/a"]}, "expected the ARN of a KMS key that encrypts"),
         ("demo", "prod", {"application": GIVEN["application"]}, "expected an application with each execution role"),
+        ("demo", "prod", {"cluster": GIVEN["cluster"]}, "expected a cluster with each task definition"),
+        ("demo", "prod", {"task_role": GIVEN["task_role"]}, "expected a cluster with each task definition"),
         ("demo", "prod", {"execution_role": GIVEN["execution_role"]}, "expected an application with each execution"),
     ],
 )
