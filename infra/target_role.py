@@ -30,11 +30,14 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "state_machine": (r"arn:aws[a-z-]*:states:\S+:stateMachine:[^:\s]+", "a state machine without a version"),
     "application": (r"arn:aws[a-z-]*:emr-serverless:\S+:/applications/[0-9a-z]+", "an application of EMR Serverless"),
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
+    "job_queue": (r"arn:aws[a-z-]*:batch:[a-z0-9-]+:\d{12}:job-queue/\S+", "a job queue of AWS Batch"),
+    "job_definition": (r"arn:aws[a-z-]*:batch:\S+:job-definition/[^:\s]+", "a job definition without a revision"),
     "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
     "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
+NEEDS_DEFINITION = "expected a job definition with each job queue, and a job queue with each job definition"
 # The services that decrypt with the rights of their callers, and those that encrypt so. Their domain differs in China.
 _DECRYPT = ("secretsmanager", "sns", "sqs", "ssm", "states")
 _ENCRYPT = ("sns", "sqs")
@@ -48,8 +51,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     """The template of the target role of a namespace.
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
-    `application`, `execution_role`, `secret`, `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and
-    for a role that may call nothing.
+    `application`, `execution_role`, `job_queue`, `job_definition`, `secret`, `parameter`, `key`. Raises `BadRole` for
+    malformed names and ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -60,9 +63,13 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
         for arn in arns:
             if not re.fullmatch(form, arn, re.ASCII):
                 raise BadRole(f"expected the ARN of {word}, got {arn!r}")
-    if bool(targets.get("application")) != bool(targets.get("execution_role")):
-        raise BadRole(NEEDS_APPLICATION)
-    statements = _statements(targets)
+    for one, other, why in (
+        ("application", "execution_role", NEEDS_APPLICATION),
+        ("job_queue", "job_definition", NEEDS_DEFINITION),
+    ):
+        if bool(targets.get(one)) != bool(targets.get(other)):
+            raise BadRole(why)
+    statements = _statements(targets, namespace)
     if not any(arns for kind, arns in targets.items() if kind != "key"):
         raise BadRole("expected at least one target, got none: a role without permissions calls nothing")
     return {
@@ -106,11 +113,14 @@ def _trust(namespace: str, stage: str) -> dict[str, Any]:
     }
 
 
-def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[dict[str, Any]]:
     def of(kind: str, after: str = "") -> list[str]:
         return [f"{arn}{after}" for arn in dict.fromkeys(targets.get(kind, ()))]
 
     executions = [arn.replace(":stateMachine:", ":execution:") + ":sluice-*" for arn in of("state_machine")]
+    jobs = list(dict.fromkeys(f"{queue.partition(':job-queue/')[0]}:job/*" for queue in of("job_queue")))
+    submitted = [*of("job_queue"), *of("job_definition"), *of("job_definition", ":*")]
+    own = {"Condition": {"StringEquals": {"aws:ResourceTag/sluice:namespace": namespace}}}
     passed = {"Condition": {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}}
     wanted: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
         ("SendMessages", ["sqs:SendMessage"], of("queue"), {}),
@@ -137,6 +147,11 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
             {},
         ),
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
+        ("SubmitJobs", ["batch:SubmitJob"], submitted, {}),
+        ("TagJobs", ["batch:TagResource"], jobs, {}),
+        ("TerminateJobs", ["batch:TerminateJob"], jobs, own),
+        # IAM has no resource for these two.
+        ("ReadJobs", ["batch:DescribeJobs", "batch:ListJobs"], ["*"] if jobs else [], {}),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
         ("DecryptUnderKeysOfTargets", ["kms:Decrypt"], of("key"), _through(_DECRYPT)),
