@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chalicelib.aws.targets.assumed import external_id
@@ -32,15 +32,20 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
     "job_queue": (r"arn:aws[a-z-]*:batch:[a-z0-9-]+:\d{12}:job-queue/\S+", "a job queue of AWS Batch"),
     "job_definition": (r"arn:aws[a-z-]*:batch:\S+:job-definition/[^:\s]+", "a job definition without a revision"),
+    "cluster": (r"arn:aws[a-z-]*:ecs:\S+:cluster/[A-Za-z0-9_*-]+", "a cluster of ECS"),
+    "task_definition": (r"arn:aws[a-z-]*:ecs:\S+:task-definition/[^:\s]+", "a task definition without a revision"),
+    "task_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "a role of task definitions"),
     "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
     "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
 NEEDS_DEFINITION = "expected a job definition with each job queue, and a job queue with each job definition"
+NEEDS_CLUSTER = "expected a cluster with each task definition, and a task definition with each cluster and task role"
 # The services that decrypt with the rights of their callers, and those that encrypt so. Their domain differs in China.
 _DECRYPT = ("secretsmanager", "sns", "sqs", "ssm", "states")
 _ENCRYPT = ("sns", "sqs")
+Statement = tuple[str, list[str], list[str], dict[str, Any]]  # its id, actions, resources, and more of its parts
 
 
 class BadRole(ValueError):
@@ -51,8 +56,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     """The template of the target role of a namespace.
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
-    `application`, `execution_role`, `job_queue`, `job_definition`, `secret`, `parameter`, `key`. Raises `BadRole` for
-    malformed names and ARNs, and for a role that may call nothing.
+    `application`, `execution_role`, `job_queue`, `job_definition`, `cluster`, `task_definition`, `task_role`, `secret`,
+    `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -66,9 +71,12 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     for one, other, why in (
         ("application", "execution_role", NEEDS_APPLICATION),
         ("job_queue", "job_definition", NEEDS_DEFINITION),
+        ("cluster", "task_definition", NEEDS_CLUSTER),
     ):
         if bool(targets.get(one)) != bool(targets.get(other)):
             raise BadRole(why)
+    if targets.get("task_role") and not targets.get("cluster"):
+        raise BadRole(NEEDS_CLUSTER)
     statements = _statements(targets, namespace)
     if not any(arns for kind, arns in targets.items() if kind != "key"):
         raise BadRole("expected at least one target, got none: a role without permissions calls nothing")
@@ -118,11 +126,8 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
         return [f"{arn}{after}" for arn in dict.fromkeys(targets.get(kind, ()))]
 
     executions = [arn.replace(":stateMachine:", ":execution:") + ":sluice-*" for arn in of("state_machine")]
-    jobs = list(dict.fromkeys(f"{queue.partition(':job-queue/')[0]}:job/*" for queue in of("job_queue")))
-    submitted = [*of("job_queue"), *of("job_definition"), *of("job_definition", ":*")]
-    own = {"Condition": {"StringEquals": {"aws:ResourceTag/sluice:namespace": namespace}}}
     passed = {"Condition": {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}}
-    wanted: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
+    wanted: list[Statement] = [
         ("SendMessages", ["sqs:SendMessage"], of("queue"), {}),
         ("Publish", ["sns:Publish"], of("topic"), {}),
         ("InvokeFunctions", ["lambda:InvokeFunction"], of("function"), {}),
@@ -147,11 +152,8 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
             {},
         ),
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
-        ("SubmitJobs", ["batch:SubmitJob"], submitted, {}),
-        ("TagJobs", ["batch:TagResource"], jobs, {}),
-        ("TerminateJobs", ["batch:TerminateJob"], jobs, own),
-        # IAM has no resource for these two.
-        ("ReadJobs", ["batch:DescribeJobs", "batch:ListJobs"], ["*"] if jobs else [], {}),
+        *_jobs(of, namespace),
+        *_tasks(of),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
         ("DecryptUnderKeysOfTargets", ["kms:Decrypt"], of("key"), _through(_DECRYPT)),
@@ -161,6 +163,44 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
         {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources, **more}
         for sid, actions, resources, more in wanted
         if resources
+    ]
+
+
+def _jobs(
+    of: Callable[[str, str], list[str]], namespace: str
+) -> list[tuple[str, list[str], list[str], dict[str, Any]]]:
+    """The statements for jobs of AWS Batch. IAM has no resource for the calls that read jobs.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsbatch.html
+    """
+    queues = of("job_queue", "")
+    jobs = list(dict.fromkeys(f"{queue.partition(':job-queue/')[0]}:job/*" for queue in queues))
+    submitted = [*queues, *of("job_definition", ""), *of("job_definition", ":*")]
+    own = {"Condition": {"StringEquals": {"aws:ResourceTag/sluice:namespace": namespace}}}
+    return [
+        ("SubmitJobs", ["batch:SubmitJob"], submitted, {}),
+        ("TagJobs", ["batch:TagResource"], jobs, {}),
+        ("TerminateJobs", ["batch:TerminateJob"], jobs, own),
+        ("ReadJobs", ["batch:DescribeJobs", "batch:ListJobs"], ["*"] if jobs else [], {}),
+    ]
+
+
+def _tasks(of: Callable[[str, str], list[str]]) -> list[Statement]:
+    """The statements for tasks of ECS. ListTasks knows no resource, so a condition names the clusters.
+
+    https://docs.aws.amazon.com/AmazonECS/latest/developerguide/security_iam_id-based-policy-examples.html
+    """
+    clusters, roles = of("cluster", ""), of("task_role", "")
+    tasks = [arn.replace(":cluster/", ":task/") + "/*" for arn in clusters]
+    inside = {"ArnLike": {"ecs:cluster": clusters}}
+    created = {"Condition": {"StringEquals": {"ecs:CreateAction": "RunTask"}}}
+    passed = {"Condition": {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}}
+    return [
+        ("RunTasks", ["ecs:RunTask"], of("task_definition", ":*"), {"Condition": inside}),
+        ("ReadAndStopTasks", ["ecs:DescribeTasks", "ecs:StopTask"], tasks, {}),
+        ("TagTasks", ["ecs:TagResource"], tasks, created),
+        ("ListTasks", ["ecs:ListTasks"], ["*"] if clusters else [], {"Condition": inside}),
+        ("PassTaskRoles", ["iam:PassRole"], roles, passed),
     ]
 
 

@@ -257,6 +257,21 @@ class RunContext:
         return context
 
     @classmethod
+    def from_environment(cls) -> RunContext:
+        """Read the context of a container, at the address in ``SLUICE_CONTEXT``, by boto3 with the role of its task.
+
+        Raises ContextError as ``load`` does, and if there is no address."""
+        uri = os.environ.get("SLUICE_CONTEXT")
+        if not uri:
+            raise ContextError(
+                "expected the address of a run context in SLUICE_CONTEXT, got none; let Sluice start the container, "
+                "or set it to the s3:// address of a context"
+            )
+        context = cls.parse(_json(_get(uri), uri), _get, uri)
+        _loaded[:] = [(None, context)]
+        return context
+
+    @classmethod
     def parse(cls, document: Any, read: Callable[[str], str], where: str = "run context") -> RunContext:
         """Build from a parsed document; ``read`` returns the text of a manifest. Unknown fields are ignored."""
         if not isinstance(document, dict):
@@ -521,7 +536,7 @@ def _report(line: Mapping[str, Any]) -> None:
 # -- The result -----------------------------------------------------------------------------------------------------
 
 MAX_RESULT = 10_000  # bytes of JSON without spaces
-_loaded: list[tuple[SparkSession, RunContext]] = []  # the context that this process has loaded last
+_loaded: list[tuple[SparkSession | None, RunContext]] = []  # the context that this process has loaded last
 
 
 def result(value: Any) -> None:
@@ -547,8 +562,11 @@ def result(value: Any) -> None:
         raise ResultError(f"expected a run of Sluice, got {got}; load the run's own context before, or use run_job")
 
 
-def _write(spark: SparkSession, uri: str, text: str) -> None:
-    """Write a small file to any place that Spark can write to."""
+def _write(spark: SparkSession | None, uri: str, text: str) -> None:
+    """Write a small file to any place that Spark can write to; without Spark, into S3."""
+    if spark is None:
+        _put(uri, text)
+        return
     jvm: Any = spark._jvm
     try:
         path = jvm.org.apache.hadoop.fs.Path(uri)
@@ -561,6 +579,23 @@ def _write(spark: SparkSession, uri: str, text: str) -> None:
             f"expected to write {uri}, got {cause.getMessage() if cause else error}; "
             "allow s3:PutObject, s3:GetObject and s3:ListBucket on results/ of the control bucket to the run's role"
         ) from error
+
+
+def _put(uri: str, text: str) -> None:
+    bucket, _, key = uri[len("s3://") :].partition("/")
+    try:
+        _s3().put_object(Bucket=bucket, Key=key, Body=text.encode())
+    except Exception as error:  # botocore's types are not importable with the standard library alone
+        what = "allow s3:PutObject on results/ of the control bucket to the role of the container"
+        raise ResultError(f"expected to write {uri}, got {error}; {what}") from error
+
+
+def _s3() -> Any:
+    try:
+        import boto3
+    except ImportError:
+        raise ContextError("expected boto3 in the image of the container, got none; add it to the image") from None
+    return boto3.client("s3")
 
 
 def _replace(path: str, text: str) -> None:
@@ -708,6 +743,18 @@ def _read(spark: SparkSession, uri: str) -> str:
     if len(found) != 1:
         raise ContextError(f"expected one file at {uri}, got {len(found)}; pass the URI of a file")
     return str(found[0][1])
+
+
+def _get(uri: str) -> str:
+    """The text of an object in S3, read without Spark."""
+    bucket, _, key = uri[len("s3://") :].partition("/")
+    try:
+        return str(_s3().get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+    except ContextError:
+        raise
+    except Exception as error:  # botocore's types are not importable with the standard library alone
+        what = "allow s3:GetObject on context/ of the control bucket to the role of the container"
+        raise ContextError(f"expected to read {uri}, got {error}; {what}") from error
 
 
 def _json(text: str, where: str) -> Any:

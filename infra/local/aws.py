@@ -37,6 +37,7 @@
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
   signatures and enforces the policies of roles.
 - It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
+- It runs tasks of ECS in Docker, or not at all. Here their containers are processes (`ecs.py`, `containers.py`).
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -62,7 +63,20 @@ def main() -> None:
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
-    from ministack.services import apigateway_v1, dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
+    from ministack.services import (
+        apigateway_v1,
+        cloudwatch_logs,
+        dynamodb,
+        ecs,
+        eventbridge,
+        iam,
+        kms,
+        lambda_svc,
+        s3,
+        sns,
+        sqs,
+        sts,
+    )
     from ministack.services.cloudformation import provisioners
 
     from infra.local import (
@@ -73,6 +87,7 @@ def main() -> None:
         hops,
         identity,
         keys,
+        ports,
         quick_values,
         refusals,
         sorted_partitions,
@@ -80,11 +95,14 @@ def main() -> None:
         throttle,
         workers,
     )
+    from infra.local import ecs as local_ecs
     from infra.local.layout import Layout
 
     hops.count(lambda_svc, sqs, provisioners)
     gather.install(lambda_svc, sqs)
     workers.install(lambda_runtime)
+    here = f"http://{ports.HOST}:{os.environ['GATEWAY_PORT']}"
+    local_ecs.install(ecs, cloudwatch_logs, eventbridge, lambda_runtime, here)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
     counts.install(services, Layout().counts)

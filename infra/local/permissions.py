@@ -288,6 +288,34 @@ def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iter
     yield Need(f"states:{operation}", place.arn("states", parameters["executionArn"]))
 
 
+def _ecs(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    """RunTask passes the roles of its definition on, which the request does not name. ListTasks has no resource of its
+    own; its policy names the cluster by a condition.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
+    https://docs.aws.amazon.com/AmazonECS/latest/developerguide/supported-iam-actions-tagging.html
+    """
+    cluster = place.arn("ecs", f"cluster/{str(parameters['cluster']).rpartition('/')[2]}")
+    of_cluster, name = (("ecs:cluster", cluster),), cluster.rpartition("/")[2]
+    match operation:
+        case "RunTask":
+            definition = str(parameters["taskDefinition"])
+            resource = definition if definition.startswith("arn:") else f"task-definition/{definition}"
+            family, _, revision = place.arn("ecs", resource).rpartition("/")[2].partition(":")
+            yield Need("ecs:RunTask", place.arn("ecs", f"task-definition/{family}:{revision or 1}"), of_cluster)
+            if parameters.get("tags"):
+                created = (*of_cluster, ("ecs:CreateAction", "RunTask"))
+                yield Need("ecs:TagResource", place.arn("ecs", f"task/{name}/new"), created)
+        case "DescribeTasks":
+            for task in parameters["tasks"]:
+                yield Need("ecs:DescribeTasks", task, of_cluster)
+        case "StopTask":
+            yield Need("ecs:StopTask", parameters["task"], of_cluster)
+        case _:
+            _expect(operation, "ListTasks")
+            yield Need("ecs:ListTasks", "*", of_cluster)
+
+
 def _without_resource(service: str) -> Callable[[str, Mapping[str, Any], Place], Iterator[Need]]:
     """The rule for services for whose actions IAM defines no resource type."""
     return lambda operation, parameters, place: iter([Need(f"{service}:{operation}", "*")])
@@ -298,6 +326,7 @@ _RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
     "cloudwatch": _without_resource("cloudwatch"),
     "dynamodb": _dynamodb,
     "ec2": _without_resource("ec2"),
+    "ecs": _ecs,
     "emr-serverless": _emr_serverless,
     "events": _events,
     "glue": _glue,

@@ -41,6 +41,9 @@ _BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 BATCH_BYTES, BATCH_OVERRIDES, BATCH_IDS = 30 * KIB, 8_192, 100
 # https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html
 _TAG = re.compile(r"[\w\s+=.:/@-]{0,256}")
+# https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
+_ECS_TOKEN, _ECS_STARTED_BY = re.compile(r"[!-~]{1,64}"), re.compile(r"[A-Za-z0-9/_-]{1,128}")
+ECS_OVERRIDES, ECS_SUBNETS, ECS_GROUPS, ECS_REASON, ECS_TASKS = 8192, 16, 5, 255, 100
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 # The models limit the requests to one table, but not those of one call to several tables.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
@@ -198,6 +201,42 @@ def _terminate_job(parameters: Parameters) -> Iterator[str]:
         yield f"reason: expected 1 to {KIB} characters, got {len(str(parameters['reason']))}"
 
 
+def _run_task(parameters: Parameters) -> Iterator[str]:
+    overrides = parameters.get("overrides", {})
+    if (size := len(json.dumps(overrides))) > ECS_OVERRIDES:
+        yield f"overrides: expected at most {ECS_OVERRIDES} characters, got {size}"
+    for number, each in enumerate(overrides.get("containerOverrides", ())):
+        if not each.get("name"):
+            yield f"overrides.containerOverrides[{number}].name: expected one, because the override has other parts"
+    if not _ECS_TOKEN.fullmatch(str(parameters.get("clientToken", "-"))):
+        yield f"clientToken: expected 1 to 64 characters of ASCII, got {parameters['clientToken']!r}"
+    if not _ECS_STARTED_BY.fullmatch(str(parameters.get("startedBy", "-"))):
+        yield f"startedBy: expected 1 to 128 letters, digits, - / _, got {parameters['startedBy']!r}"
+    if "launchType" in parameters and "capacityProviderStrategy" in parameters:
+        yield "launchType: expected none beside a capacityProviderStrategy"
+    network = parameters.get("networkConfiguration", {}).get("awsvpcConfiguration", {})
+    for name, most in (("subnets", ECS_SUBNETS), ("securityGroups", ECS_GROUPS)):
+        if len(network.get(name, ())) > most:
+            yield f"{name}: expected at most {most}, got {len(network[name])}"
+
+
+def _list_tasks(parameters: Parameters) -> Iterator[str]:
+    """https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ListTasks.html"""
+    if "startedBy" in parameters and {"family", "serviceName", "containerInstance"} & parameters.keys():
+        yield "startedBy: expected no other filter beside it"
+
+
+def _describe_tasks(parameters: Parameters) -> Iterator[str]:
+    if not 1 <= len(parameters["tasks"]) <= ECS_TASKS:
+        yield f"tasks: expected 1 to {ECS_TASKS}, got {len(parameters['tasks'])}"
+
+
+def _stop_task(parameters: Parameters) -> Iterator[str]:
+    """https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html"""
+    if len(str(parameters.get("reason", ""))) > ECS_REASON:
+        yield f"reason: expected at most {ECS_REASON} characters, got {len(parameters['reason'])}"
+
+
 def _s3(parameters: Parameters) -> Iterator[str]:
     bucket, key = parameters.get("Bucket"), parameters.get("Key")
     if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
@@ -249,6 +288,10 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("batch", "ListJobs"): _list_jobs,
     ("batch", "DescribeJobs"): _describe_jobs,
     ("batch", "TerminateJob"): _terminate_job,
+    ("ecs", "RunTask"): _run_task,
+    ("ecs", "ListTasks"): _list_tasks,
+    ("ecs", "DescribeTasks"): _describe_tasks,
+    ("ecs", "StopTask"): _stop_task,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
 }

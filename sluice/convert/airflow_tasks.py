@@ -9,7 +9,7 @@ from typing import Any
 
 from sluice.client import Document
 from sluice.convert.airflow_values import Dag, Span, Task, Unknown, When, inside
-from sluice.convert.aws_targets import spark_target
+from sluice.convert.aws_targets import ecs_target, spark_target
 from sluice.convert.draft import Draft, span
 
 MAX_RETRIES = 19  # a workflow has at most 20 attempts
@@ -86,6 +86,11 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
         "num_executors total_executor_cores conn_id verbose spark_binary deploy_mode name".split()
     ),
     "StepFunctionStartExecutionOperator": frozenset(["state_machine_arn"]),
+    "EcsRunTaskOperator": frozenset(
+        "cluster task_definition overrides launch_type capacity_provider_strategy network_configuration "
+        "platform_version awslogs_group awslogs_stream_prefix awslogs_region awslogs_fetch_interval container_name "
+        "wait_for_completion waiter_delay waiter_max_attempts reattach number_logs_exception".split()
+    ),
     "LambdaInvokeFunctionOperator": frozenset("function_name invocation_type payload log_type".split()),
     "SqsPublishOperator": frozenset("sqs_queue message_group_id message_content".split()),
     "SnsPublishOperator": frozenset("target_arn subject message".split()),
@@ -130,10 +135,24 @@ class Targets:
             return self._emr(task)
         if task.kind == "SparkSubmitOperator":
             return self._spark_submit(task)
+        if task.kind == "EcsRunTaskOperator":
+            return self._ecs(task)
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}
         return None
+
+    def _ecs(self, task: Task) -> Document | None:
+        named = task.named
+        asked = [named.get(key) for key in ("overrides", "network_configuration", "capacity_provider_strategy")]
+        if any(_is_open(each) for each in asked):
+            return None
+        overrides, network, providers = asked
+        texts = [
+            plain_text(named.get(key)) for key in ("cluster", "task_definition", "launch_type", "platform_version")
+        ]
+        cluster, definition, launch_type, platform = texts
+        return ecs_target(cluster, definition, overrides, network, launch_type, providers, platform)
 
     def _emr(self, task: Task) -> Document | None:
         driver = task.named.get("job_driver")

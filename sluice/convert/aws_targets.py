@@ -49,8 +49,63 @@ def carried(target: dict[str, Any]) -> Carried:
             named["source"] = ""
         bus = {"type": "event_bus", "bus": arn, **{key: value for key, value in named.items() if value}}
         return Carried("event bus", bus, given, wraps=True)
+    if service == "ecs" and rest.startswith("cluster/") and (task := _task(arn, target, given)):
+        return Carried("ECS task", task, None, delivered=False)
     kinds = {"ecs": "ECS task", "batch": "Batch job", "glue": "Glue workflow", "kinesis": "Kinesis stream"}
     return Carried(kinds.get(service, f"target {arn or 'without an ARN'}"), None, given)
+
+
+def _task(cluster: str, target: dict[str, Any], given: Any) -> Document | None:
+    parameters = object_at(target, "EcsParameters")
+    providers = parameters.get("CapacityProviderStrategy")
+    return ecs_target(
+        cluster,
+        text_at(parameters, "TaskDefinitionArn"),
+        given,
+        parameters.get("NetworkConfiguration"),
+        text_at(parameters, "LaunchType"),
+        providers,
+        text_at(parameters, "PlatformVersion"),
+    )
+
+
+def ecs_target(
+    cluster: str, definition: str, overrides: Any, network: Any, launch_type: str, providers: Any, platform: str
+) -> Document | None:
+    """The target ``ecs``; None for a task that does not run on Fargate, has no override that names its container, or
+    overrides more than command and environment. The keys of AWS begin with small or with large letters."""
+    place = _lower(_lower(network).get("awsvpcconfiguration"))
+    containers = _lower(overrides).get("containeroverrides")
+    provider = (
+        _lower(providers[0]).get("capacityprovider") if isinstance(providers, list) and len(providers) == 1 else ""
+    )
+    if not isinstance(containers, list) or len(containers) != 1 or not place.get("subnets") or not cluster:
+        return None
+    own = _lower(containers[0])
+    if provider not in ("FARGATE", "FARGATE_SPOT") and (providers or launch_type != "FARGATE"):
+        return None  # by default a task runs on instances
+    if own.keys() - {"name", "command", "environment"} or len(_lower(overrides)) > 1 or not definition:
+        return None
+    variables = [_lower(each) for each in own.get("environment") or ()]
+    document = {
+        "type": "ecs",
+        "cluster": cluster,
+        "task_definition": definition,
+        "container": own.get("name"),
+        "command": own.get("command"),
+        "environment": {str(each.get("name")): str(each.get("value")) for each in variables},
+        "subnets": place["subnets"],
+        "security_groups": place.get("securitygroups"),
+        "assign_public_ip": place.get("assignpublicip") == "ENABLED",
+        "capacity_provider": provider,
+        "platform_version": platform,
+    }
+    return {key: value for key, value in document.items() if value}
+
+
+def _lower(value: Any) -> Document:
+    """An object with its keys in small letters; an empty one for anything else."""
+    return {str(key).lower(): each for key, each in value.items()} if isinstance(value, dict) else {}
 
 
 def _universal(action: str, given: Any) -> Carried:
@@ -59,6 +114,8 @@ def _universal(action: str, given: Any) -> Carried:
     lower = action.lower()
     if lower == "emrserverless:startjobrun" and (job := _spark(call)):
         return Carried("EMR Serverless job", job, None, delivered=False)
+    if lower == "ecs:runtask" and (task := _run_task(call)):
+        return Carried("ECS task", task, None, delivered=False)
     if lower == "lambda:invoke" and text_at(call, "FunctionName").startswith("arn:"):
         target = {"type": "lambda", "function": call["FunctionName"]}
         return Carried("Lambda function", target, _data(call.get("Payload")), wraps=True)
@@ -72,6 +129,19 @@ def _universal(action: str, given: Any) -> Carried:
         target = {"type": "step_functions", "state_machine": call["StateMachineArn"]}
         return Carried("state machine", target, _data(call.get("Input")), True, False)
     return Carried(f"call of {action}", None, given)
+
+
+def _run_task(call: dict[str, Any]) -> Document | None:
+    own = _lower(call)
+    return ecs_target(
+        text_at(own, "cluster"),
+        text_at(own, "taskdefinition"),
+        own.get("overrides"),
+        own.get("networkconfiguration"),
+        text_at(own, "launchtype"),
+        own.get("capacityproviderstrategy"),
+        text_at(own, "platformversion"),
+    )
 
 
 def _spark(call: dict[str, Any]) -> Document | None:

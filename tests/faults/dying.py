@@ -18,6 +18,7 @@ from tests.faults import invariants
 from tests.support import events
 from tests.support.batch_jobs import BatchJob
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
+from tests.support.ecs_tasks import Task
 from tests.support.fakes import EmrRun
 from tests.support.idle import is_idle
 from tests.support.pull_workers import PULLED
@@ -67,6 +68,7 @@ class Scenario:
     datasets: Mapping[str, Any] = field(default_factory=dict)
     execution: Callable[[Execution], str] = lambda execution: "SUCCEEDED"
     batch_job: Callable[[BatchJob], str] = lambda job: "SUCCEEDED"
+    exit_code: Callable[[Task], int] = lambda task: 0
 
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
@@ -124,7 +126,7 @@ def world_for(scenario: Scenario) -> World:
 
 
 def _recover(world: World, scenario: Scenario) -> None:
-    """Only time passes: ticks come, and runs of EMR, Step Functions and Batch end, but no event of theirs arrives."""
+    """Only time passes: ticks come, and runs of EMR and the engines end, but no event of theirs arrives."""
     for span in RECOVERY:
         world.clock.wait_until(world.clock.now() + duration(span))
         tick(world)
@@ -132,6 +134,7 @@ def _recover(world: World, scenario: Scenario) -> None:
             run.state = scenario.outcome(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
         world.targets.machines.end_all(scenario.execution)
         world.targets.batch_jobs.end_all(scenario.batch_job)
+        world.targets.tasks.end_all(scenario.exit_code)
 
 
 def upload(world: World, number: int, dataset: str = "flights", name: str = "_SUCCESS", size: int = 0) -> None:

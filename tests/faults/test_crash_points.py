@@ -35,6 +35,7 @@ from tests.faults.scenarios_produced import PRODUCED
 from tests.faults.scenarios_reprocess import REPROCESSED
 from tests.faults.scenarios_roles import ROLED
 from tests.faults.scenarios_tables import TABLES
+from tests.faults.scenarios_tasks import TASKS
 from tests.faults.scenarios_updated import UPDATED
 from tests.faults.scenarios_uploaded import UPLOADED
 from tests.faults.scenarios_workers import WORKERS
@@ -43,7 +44,7 @@ from tests.support.kinds import WRITES
 
 SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES, **EXECUTIONS, **BATCH_JOBS, **REPROCESSED, **GRANTED, **UPLOADED,
+             **TABLES, **EXECUTIONS, **TASKS, **BATCH_JOBS, **REPROCESSED, **GRANTED, **UPLOADED,
              **ROLED, **PRODUCED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",

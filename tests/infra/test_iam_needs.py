@@ -197,3 +197,21 @@ def test_grants_are_listed_singly_and_cover_what_they_allow() -> None:
     assert len(list(policy.grants())) == 4
     covering = [grant for grant in policy.grants() if covers(grant, Need("s3:GetObject", "arn:aws:s3:::b/y/k"))]
     assert covering == [Grant("Files", "s3:GetObject", "arn:aws:s3:::b/y/*")]
+
+
+ECS = "arn:aws:ecs:us-east-1:123456789012"
+
+
+@pytest.mark.parametrize("cluster", ["jobs", f"{ECS}:cluster/jobs"])
+@pytest.mark.parametrize("definition", ["etl", "etl:3", f"{ECS}:task-definition/etl:3"])
+def test_a_task_needs_its_definition_in_its_cluster(cluster: str, definition: str) -> None:
+    start, tag = needs("ecs", "RunTask", {"cluster": cluster, "taskDefinition": definition, "tags": [{}]}, PLACE)
+    assert start.action == "ecs:RunTask" and start.resource.startswith(f"{ECS}:task-definition/etl:")
+    assert start.keys == (("ecs:cluster", f"{ECS}:cluster/jobs"),)
+    assert (tag.action, tag.resource) == ("ecs:TagResource", f"{ECS}:task/jobs/new")
+
+
+def test_a_list_of_tasks_needs_the_action_in_its_cluster() -> None:
+    assert reported("ecs", "ListTasks", cluster="jobs") == [("ecs:ListTasks", "*")]
+    with pytest.raises(LookupError, match="add a rule with the actions that it needs"):
+        reported("ecs", "DeleteCluster", cluster="jobs")

@@ -23,6 +23,9 @@ GIVEN = {
     "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
     "job_queue": [f"arn:aws:batch:{ACCOUNT}:job-queue/demo"],
     "job_definition": [f"arn:aws:batch:{ACCOUNT}:job-definition/demo-load"],
+    "cluster": [f"arn:aws:ecs:{ACCOUNT}:cluster/demo"],
+    "task_definition": [f"arn:aws:ecs:{ACCOUNT}:task-definition/demo-*"],
+    "task_role": ["arn:aws:iam::123456789012:role/demo-task"],
     "secret": [f"arn:aws:secretsmanager:{ACCOUNT}:secret:demo/*"],
     "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
     "key": [f"arn:aws:kms:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
@@ -37,6 +40,8 @@ PLACE = Place(
 )
 QUEUE, EXECUTION = "https://sqs.eu-west-1.amazonaws.com/123456789012", f"arn:aws:states:{ACCOUNT}:execution"
 JOB = {"applicationId": "00demo", "jobRunId": "j1"}
+TASK = {"cluster": "demo", "taskDefinition": "demo-etl:3", "tags": [{"key": "a", "value": "b"}]}
+ONE = f"arn:aws:ecs:{ACCOUNT}:task/demo/0a1b"
 START = {"applicationId": "00demo", "executionRoleArn": GIVEN["execution_role"][0], "tags": {"a": "b"}}
 SUBMIT = {"jobQueue": GIVEN["job_queue"][0], "jobDefinition": "demo-load:3", "tags": {"a": "b"}}
 WITHOUT_RESOURCE = {"batch:DescribeJobs", "batch:ListJobs"}
@@ -70,6 +75,16 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("batch", "SubmitJob", SUBMIT, {**SUBMIT, "jobQueue": "other"}),
     ("batch", "SubmitJob", {**SUBMIT, "jobDefinition": "demo-load"}, {**SUBMIT, "jobDefinition": "demo-load-other:3"}),
     ("batch", "TerminateJob", {"jobId": "j-demo"}, {"jobId": "j-other"}),
+    ("ecs", "RunTask", TASK, {**TASK, "taskDefinition": "other"}),
+    ("ecs", "RunTask", TASK, {**TASK, "cluster": "other"}),
+    (
+        "ecs",
+        "DescribeTasks",
+        {"cluster": "demo", "tasks": [ONE]},
+        {"cluster": "x", "tasks": [ONE.replace("demo", "x")]},
+    ),
+    ("ecs", "StopTask", {"cluster": "demo", "task": ONE}, {"cluster": "x", "task": ONE.replace("demo", "x")}),
+    ("ecs", "ListTasks", {"cluster": "demo"}, {"cluster": "other"}),
     ("secretsmanager", "GetSecretValue", {"SecretId": "demo/key"}, {"SecretId": "other/key"}),
     ("ssm", "GetParameter", {"Name": "/demo/key"}, {"Name": "/other/key"}),
 ]
@@ -128,9 +143,22 @@ def test_o10_a_role_has_permissions_for_its_targets_alone() -> None:
     assert policy(queue=GIVEN["queue"]).actions == {"sqs:SendMessage"}
 
 
+def test_a_role_passes_the_roles_of_tasks_to_tasks_alone() -> None:
+    action, [passed] = "iam:PassRole", GIVEN["task_role"]
+    assert policy().allows(Need(action, passed, (("iam:PassedToService", "ecs-tasks.amazonaws.com"),)))
+    assert not policy().allows(Need(action, passed, (("iam:PassedToService", "emr-serverless.amazonaws.com"),)))
+
+
+def test_a_role_tags_tasks_only_when_it_starts_them() -> None:
+    assert not policy().allows(Need("ecs:TagResource", ONE, (("ecs:CreateAction", "CreateService"),)))
+
+
 def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:
     """But for the calls for which IAM has no resource. https://docs.aws.amazon.com/service-authorization/"""
     for statement in role()["Policies"][0]["PolicyDocument"]["Statement"]:
+        if statement["Sid"] == "ListTasks":  # it has no resource in IAM; a condition names the cluster
+            assert statement["Condition"] == {"ArnLike": {"ecs:cluster": GIVEN["cluster"]}}
+            continue
         assert "*" not in statement["Action"]
         assert "*" not in statement["Resource"] or set(statement["Action"]) <= WITHOUT_RESOURCE
 
@@ -154,6 +182,8 @@ def test_w22_a_role_reads_jobs_of_batch_alone() -> None:
         ("demo", "prod", {"key": GIVEN["key"]}, "expected at least one target, got none"),
         ("demo", "prod", {"key": [f"arn:aws:kms:{ACCOUNT}:alias/a"]}, "expected the ARN of a KMS key that encrypts"),
         ("demo", "prod", {"application": GIVEN["application"]}, "expected an application with each execution role"),
+        ("demo", "prod", {"cluster": GIVEN["cluster"]}, "expected a cluster with each task definition"),
+        ("demo", "prod", {"task_role": GIVEN["task_role"]}, "expected a cluster with each task definition"),
         ("demo", "prod", {"execution_role": GIVEN["execution_role"]}, "expected an application with each execution"),
         ("demo", "prod", {"job_queue": GIVEN["job_queue"]}, "expected a job definition with each job queue"),
         (

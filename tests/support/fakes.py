@@ -13,6 +13,7 @@ from chalicelib.aws.targets.assumed import AssumedRoles
 from chalicelib.aws.targets.batch import BatchTarget
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
+from chalicelib.aws.targets.ecs import EcsTarget
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
@@ -23,6 +24,7 @@ from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from sluice.operations.ports import Begun
 from tests.support.batch_jobs import BatchJobs
+from tests.support.ecs_tasks import Tasks
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
@@ -226,6 +228,8 @@ class FakeTargets:
         self.step_functions = StepFunctionsTarget(self.machines, clock.now, pause=lambda seconds: None)
         self.batch_jobs = BatchJobs(clock)
         self.batch = BatchTarget(self.batch_jobs, clock.now, pause=lambda seconds: None)
+        self.tasks = Tasks(clock)
+        self.ecs = EcsTarget(self.tasks, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
         self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
@@ -240,10 +244,8 @@ class FakeTargets:
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
-        if kind == "step_functions":
-            return self.step_functions  # the real one, on a simulated service
-        if kind == "batch":
-            return self.batch  # so is this
+        if kind in ("step_functions", "ecs", "batch"):
+            return vars(self)[kind]  # the real one, on a simulated service
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake
         if kind == "each":

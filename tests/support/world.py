@@ -39,7 +39,7 @@ from chalicelib.settings import Settings
 from sluice.testing.engine import Engine, make_ports, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
-from tests.support import batch_jobs, tables
+from tests.support import batch_jobs, ecs_tasks, tables
 from tests.support.batch_jobs import BatchJob
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets
@@ -201,6 +201,14 @@ class World(Engine):
         else:
             jobs.end(job, status, why, **container)
         return self.event(batch_jobs.event_of(jobs, job))
+
+    def task_says(self, task: ecs_tasks.Task, exit_code: int | None = None, **ended: Any) -> str:
+        """A task of ECS runs, or ends by an exit code or a stop code (``code``, ``reason``), and its event arrives."""
+        if exit_code is None and not ended:
+            self.targets.tasks.begin(task)
+        else:
+            self.targets.tasks.end(task, exit_code, **ended)
+        return self.event(ecs_tasks.event_of(task, self.clock.now()))
 
     def event(self, event: dict[str, Any]) -> str:
         """Deliver an event of EventBridge about a run at its target."""

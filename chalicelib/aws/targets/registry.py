@@ -32,6 +32,7 @@ ADAPTERS: Mapping[str, str] = {
     "event_bus": "event_bus",
     "step_functions": "step_functions",
     "batch": "batch",
+    "ecs": "ecs",
     "worker": "worker",
     "dag": "dag_start",
     "each": "each",

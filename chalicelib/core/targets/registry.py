@@ -10,6 +10,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.batch import BatchTarget
 from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.each import EachElement
+from chalicelib.core.targets.ecs import EcsTarget
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.core.targets.event_bus import EventBusTarget
 from chalicelib.core.targets.http import HttpTarget
@@ -31,6 +32,7 @@ TARGETS: tuple[type[Target], ...] = (
     EventBusTarget,
     StepFunctionsTarget,
     BatchTarget,
+    EcsTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart, EachElement)
 _BY_TYPE: Mapping[str, type[Target]] = {kind: target for target in _ALL for kind in types_of(target)}

@@ -18,6 +18,7 @@ export const TARGETS = [
   "event_bus",
   "step_functions",
   "batch",
+  "ecs",
   "dag",
 ] as const;
 
