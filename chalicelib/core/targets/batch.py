@@ -60,7 +60,7 @@ class BatchTarget(Target):
     command: tuple[str, ...] = Field(default=(), max_length=200)
     environment: dict[str, str] = Field(default_factory=dict, max_length=100)
     parameters: dict[str, str] = Field(default_factory=dict, max_length=100)
-    vcpus: float | None = Field(default=None, gt=0, le=1_000)
+    vcpus: float | None = Field(default=None, ge=0.25, le=1_000)
     memory_mib: int | None = Field(default=None, ge=4, le=25_000_000)
     share_identifier: str | None = Field(default=None, pattern=r"^[A-Za-z0-9]{1,255}$")
     scheduling_priority: int | None = Field(default=None, ge=0, le=9_999)

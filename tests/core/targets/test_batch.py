@@ -85,7 +85,7 @@ def test_w22_a_queue_and_a_definition_of_batch_are_accepted(queue: str, definiti
         ({"environment": {"SLUICE_RUN": "1"}}, "environment.SLUICE_RUN", "expected the name of a variable"),
         ({"environment": {"a-b": "1"}}, "environment.a-b", "expected the name of a variable of your own"),
         ({"parameters": {"x": "{{nothing.a}}"}}, "parameters.x", "expected a path such as"),
-        ({"vcpus": 0}, "vcpus", "greater than 0"),
+        ({"vcpus": 0.1}, "vcpus", "0.25"),
         ({"memory_mib": 3}, "memory_mib", "4"),
         ({"scheduling_priority": 1}, "scheduling_priority", "expected a share_identifier with it, got None"),
         ({"poll_every": "30s"}, "poll_every", "expected an interval from 1m to 1d"),
