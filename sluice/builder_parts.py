@@ -405,6 +405,44 @@ def each(of: str, *, path: str | None = UNSET, max: int = UNSET, concurrency: in
     return Each(given({"of": of, "path": path, "max": max, "concurrency": concurrency}))
 
 
+def ecs(
+    cluster: str,
+    task_definition: str,
+    container: str,
+    subnets: Sequence[str],
+    *,
+    command: Sequence[str] = UNSET,
+    environment: Mapping[str, Any] = UNSET,
+    security_groups: Sequence[str] = UNSET,
+    assign_public_ip: bool = UNSET,
+    capacity_provider: Literal["FARGATE", "FARGATE_SPOT"] | None = UNSET,
+    platform_version: str | None = UNSET,
+    poll_every: str | None = UNSET,
+) -> Target:
+    """A task on Fargate. Its container ``container`` runs the program: it gets the ``command``, the
+    ``environment`` and the run context, and its exit code decides. ECS reports the states of a task by
+    events. With ``poll_every``, Sluice also polls it at that interval (W6).
+    """
+    return Target(
+        given(
+            {
+                "type": "ecs",
+                "cluster": cluster,
+                "task_definition": task_definition,
+                "container": container,
+                "command": command,
+                "environment": environment,
+                "subnets": subnets,
+                "security_groups": security_groups,
+                "assign_public_ip": assign_public_ip,
+                "capacity_provider": capacity_provider,
+                "platform_version": platform_version,
+                "poll_every": poll_every,
+            }
+        )
+    )
+
+
 def edge(
     from_: str | Sequence[str],
     to: str | Sequence[str],
@@ -1817,6 +1855,7 @@ __all__ = [
     "delay",
     "delivery",
     "each",
+    "ecs",
     "edge",
     "elapsed",
     "emr_serverless",
@@ -1882,6 +1921,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Delay": (delay,),
     "Delivery": (delivery,),
     "Each": (each,),
+    "EcsTarget": (ecs,),
     "Edge": (edge,),
     "ElapsedTrigger": (elapsed,),
     "EmrServerlessTarget": (emr_serverless,),

@@ -1,4 +1,5 @@
-"""The actions of the examples of docs/targets.md. Each function plays one example; the page holds its result."""
+"""The actions of the examples of docs/targets.md and of the pages of engines. Each function plays one example; the page
+holds its result."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 from chalicelib.core.instants import Instant
 from chalicelib.flow.runs import actions
 from tests.docs.story import Story
+from tests.support.ecs_tasks import Task, event_of
 from tests.support.state_machines import Execution
 from tests.support.world import World, flights
 
@@ -88,4 +90,67 @@ def executions(story: ExecutionStory) -> None:
     story.stopped()
 
 
-STORIES: dict[str, Callable[[ExecutionStory], None]] = {"executions": executions}
+class TaskStory(ExecutionStory):
+    """The tasks of workflows at ECS."""
+
+    def runs(self) -> None:
+        """Deliver the event of ECS that the task runs."""
+        self.world.task_says(self._task())
+        self._settle()
+
+    def exits(self, code: int) -> None:
+        self._tell(f"the program exits with code {code}")
+        self.world.task_says(self._task(), code)
+        self._settle()
+
+    def is_not_pulled(self, why: str) -> None:
+        self._tell("the image cannot be pulled")
+        task = self._task()
+        self.world.targets.tasks.fails_to_start(task, why)
+        self.world.event(event_of(task, self.world.clock.now()))
+        self._settle()
+
+    def lacks_capacity(self) -> None:
+        why = "Capacity is unavailable at this time."
+        self._tell("Fargate has no capacity for a while")
+        self.world.targets.tasks.failures = [{"reason": why}] * 2
+
+    def waits(self) -> None:
+        run = self.world.runs(self.names[0])[-1]
+        self._tell(f"the run is {run.state}: {run.reason.text}")
+
+    def stopped(self) -> None:
+        task = list(self.world.targets.tasks.tasks.values())[-1]
+        self._tell(f"the task is {task.status}: {task.stop_code}, {task.stopped_reason!r}")
+
+    def _task(self) -> Task:
+        return next(each for each in reversed(self.world.targets.tasks.tasks.values()) if each.status != "STOPPED")
+
+
+def tasks(story: TaskStory) -> None:
+    story.ready(1)
+    story.runs()
+    story.passes("10m")
+    story.exits(1)
+    story.passes("2m")
+    story.runs()
+    story.passes("20m")
+    story.exits(0)
+    story.ready(2)
+    story.is_not_pulled("CannotPullContainerError: load:13: not found")
+    story.passes("2m")
+    story.runs()
+    story.exits(0)
+    story.lacks_capacity()
+    story.ready(3)
+    story.waits()
+    story.passes("1m")
+    story.runs()
+    story.cancels_run("ada")
+    story.stopped()
+
+
+STORIES: dict[str, tuple[type[ExecutionStory], Callable[..., None]]] = {
+    "executions": (ExecutionStory, executions),
+    "tasks": (TaskStory, tasks),
+}

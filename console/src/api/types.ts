@@ -55,6 +55,8 @@ export interface Allowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
@@ -74,7 +76,7 @@ export interface App {
   owner?: string;
   namespace?: string | null;
   app?: string | null;
-  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
   data_bucket?: string | null;
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
@@ -368,6 +370,21 @@ export interface Each {
   path?: string | null;
   max?: number;
   concurrency?: number | null;
+}
+
+export interface EcsTarget {
+  type: "ecs";
+  cluster: string;
+  task_definition: string;
+  container: string;
+  command?: string[];
+  environment?: Record<string, unknown>;
+  subnets: string[];
+  security_groups?: string[];
+  assign_public_ip?: boolean;
+  capacity_provider?: "FARGATE" | "FARGATE_SPOT" | null;
+  platform_version?: string | null;
+  poll_every?: string | null;
 }
 
 export interface Edge {
@@ -954,7 +971,7 @@ export interface Message {
   repeats?: number | null;
   ttl?: string | null;
   zone?: string;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
   workflow?: string | null;
 }
 
@@ -1105,7 +1122,7 @@ export interface NotFollowed {
 
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
-  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
   form?: "slack" | "teams" | null;
   console?: string | null;
 }
@@ -1931,6 +1948,8 @@ export interface StoredAllowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
@@ -2083,7 +2102,7 @@ export interface StoredMessage {
   ttl: string | null;
   zone: string;
   next_fire: string | null;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
   workflow?: string | null;
 }
 
@@ -2252,7 +2271,7 @@ export interface StoredWorkflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
@@ -2438,7 +2457,7 @@ export interface Workflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
