@@ -27,7 +27,7 @@ JobDefinition = Annotated[str, Field(pattern=rf"^{_NAME}(:\d+)?$|{_OWN}job-defin
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 RUN, CONTEXT = "SLUICE_RUN", "SLUICE_CONTEXT"  # environment variables that Sluice sets
 
-STOPPED = "stopped by Sluice: "  # begins the reason with which Sluice terminates a job
+STOPPED = "Sluice: "  # begins the reason with which Sluice terminates a job
 MAX_LABEL = 64  # characters; prefix, label and token together have at most 128, the limit of a name
 MAX_REASON = 4_000  # characters that a run row keeps
 FREE_STORAGE_GB = 20  # of each task on Fargate

@@ -222,7 +222,7 @@ def test_w6_a_cancelled_job_gets_the_reason(jobs: BatchJobs, target: BatchTarget
     started, made = begun(jobs, target)
     jobs.begin(made)
     target.cancel(replace(started, reason=says("cancelled by ada")))
-    assert made.why == "stopped by Sluice: cancelled by ada"
+    assert made.why == "Sluice: cancelled by ada"
     found = target.status(started)
     assert found is not None
     assert (found.state, found.reason) == ("CANCELLED", "")

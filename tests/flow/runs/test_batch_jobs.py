@@ -203,7 +203,7 @@ def test_w6_a_cancelled_run_terminates_its_batch_job(begun: bool) -> None:
     made = begin(world) if begun else submit(world)
     actions.cancel(world.ports, last(world).run_id, "ada")
     world.pass_by("3m")
-    assert (made.status, made.why) == ("FAILED", "stopped by Sluice: cancelled by ada")
+    assert (made.status, made.why) == ("FAILED", "Sluice: cancelled by ada")
     assert (states(world), last(world).reason.text, active(world)) == (["CANCELLED"], "cancelled by ada", 0)
 
 
