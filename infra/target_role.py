@@ -30,6 +30,8 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "state_machine": (r"arn:aws[a-z-]*:states:\S+:stateMachine:[^:\s]+", "a state machine without a version"),
     "application": (r"arn:aws[a-z-]*:emr-serverless:\S+:/applications/[0-9a-z]+", "an application of EMR Serverless"),
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
+    "job_queue": (r"arn:aws[a-z-]*:batch:[a-z0-9-]+:\d{12}:job-queue/\S+", "a job queue of AWS Batch"),
+    "job_definition": (r"arn:aws[a-z-]*:batch:\S+:job-definition/[^:\s]+", "a job definition without a revision"),
     "cluster": (r"arn:aws[a-z-]*:ecs:\S+:cluster/[A-Za-z0-9_*-]+", "a cluster of ECS"),
     "task_definition": (r"arn:aws[a-z-]*:ecs:\S+:task-definition/[^:\s]+", "a task definition without a revision"),
     "task_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "a role of task definitions"),
@@ -38,10 +40,12 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
+NEEDS_DEFINITION = "expected a job definition with each job queue, and a job queue with each job definition"
 NEEDS_CLUSTER = "expected a cluster with each task definition, and a task definition with each cluster and task role"
 # The services that decrypt with the rights of their callers, and those that encrypt so. Their domain differs in China.
 _DECRYPT = ("secretsmanager", "sns", "sqs", "ssm", "states")
 _ENCRYPT = ("sns", "sqs")
+Statement = tuple[str, list[str], list[str], dict[str, Any]]  # its id, actions, resources, and more of its parts
 
 
 class BadRole(ValueError):
@@ -52,8 +56,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     """The template of the target role of a namespace.
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
-    `application`, `execution_role`, `cluster`, `task_definition`, `task_role`, `secret`, `parameter`, `key`. Raises
-    `BadRole` for malformed names and ARNs, and for a role that may call nothing.
+    `application`, `execution_role`, `job_queue`, `job_definition`, `cluster`, `task_definition`, `task_role`, `secret`,
+    `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -64,13 +68,16 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
         for arn in arns:
             if not re.fullmatch(form, arn, re.ASCII):
                 raise BadRole(f"expected the ARN of {word}, got {arn!r}")
-    if bool(targets.get("application")) != bool(targets.get("execution_role")):
-        raise BadRole(NEEDS_APPLICATION)
-    if len({bool(targets.get(kind)) for kind in ("cluster", "task_definition")}) > 1 or (
-        targets.get("task_role") and not targets.get("cluster")
+    for one, other, why in (
+        ("application", "execution_role", NEEDS_APPLICATION),
+        ("job_queue", "job_definition", NEEDS_DEFINITION),
+        ("cluster", "task_definition", NEEDS_CLUSTER),
     ):
+        if bool(targets.get(one)) != bool(targets.get(other)):
+            raise BadRole(why)
+    if targets.get("task_role") and not targets.get("cluster"):
         raise BadRole(NEEDS_CLUSTER)
-    statements = _statements(targets)
+    statements = _statements(targets, namespace)
     if not any(arns for kind, arns in targets.items() if kind != "key"):
         raise BadRole("expected at least one target, got none: a role without permissions calls nothing")
     return {
@@ -114,13 +121,13 @@ def _trust(namespace: str, stage: str) -> dict[str, Any]:
     }
 
 
-def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[dict[str, Any]]:
     def of(kind: str, after: str = "") -> list[str]:
         return [f"{arn}{after}" for arn in dict.fromkeys(targets.get(kind, ()))]
 
     executions = [arn.replace(":stateMachine:", ":execution:") + ":sluice-*" for arn in of("state_machine")]
     passed = {"Condition": {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}}
-    wanted: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
+    wanted: list[Statement] = [
         ("SendMessages", ["sqs:SendMessage"], of("queue"), {}),
         ("Publish", ["sns:Publish"], of("topic"), {}),
         ("InvokeFunctions", ["lambda:InvokeFunction"], of("function"), {}),
@@ -145,6 +152,7 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
             {},
         ),
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
+        *_jobs(of, namespace),
         *_tasks(of),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
@@ -158,7 +166,26 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     ]
 
 
-def _tasks(of: Callable[[str, str], list[str]]) -> list[tuple[str, list[str], list[str], dict[str, Any]]]:
+def _jobs(
+    of: Callable[[str, str], list[str]], namespace: str
+) -> list[tuple[str, list[str], list[str], dict[str, Any]]]:
+    """The statements for jobs of AWS Batch. IAM has no resource for the calls that read jobs.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsbatch.html
+    """
+    queues = of("job_queue", "")
+    jobs = list(dict.fromkeys(f"{queue.partition(':job-queue/')[0]}:job/*" for queue in queues))
+    submitted = [*queues, *of("job_definition", ""), *of("job_definition", ":*")]
+    own = {"Condition": {"StringEquals": {"aws:ResourceTag/sluice:namespace": namespace}}}
+    return [
+        ("SubmitJobs", ["batch:SubmitJob"], submitted, {}),
+        ("TagJobs", ["batch:TagResource"], jobs, {}),
+        ("TerminateJobs", ["batch:TerminateJob"], jobs, own),
+        ("ReadJobs", ["batch:DescribeJobs", "batch:ListJobs"], ["*"] if jobs else [], {}),
+    ]
+
+
+def _tasks(of: Callable[[str, str], list[str]]) -> list[Statement]:
     """The statements for tasks of ECS. ListTasks knows no resource, so a condition names the clusters.
 
     https://docs.aws.amazon.com/AmazonECS/latest/developerguide/security_iam_id-based-policy-examples.html

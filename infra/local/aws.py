@@ -38,6 +38,7 @@
   signatures and enforces the policies of roles.
 - It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
 - It runs tasks of ECS in Docker, or not at all. Here their containers are processes (`ecs.py`, `containers.py`).
+- Its jobs of AWS Batch succeed at once. Here their containers are processes, too (`batch.py`).
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -65,6 +66,7 @@ def main() -> None:
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence, responses
     from ministack.services import (
         apigateway_v1,
+        batch,
         cloudwatch_logs,
         dynamodb,
         ecs,
@@ -79,6 +81,7 @@ def main() -> None:
     )
     from ministack.services.cloudformation import provisioners
 
+    from infra.local import batch as local_batch
     from infra.local import (
         callers,
         counts,
@@ -104,6 +107,8 @@ def main() -> None:
     here = f"http://{ports.HOST}:{os.environ['GATEWAY_PORT']}"
     local_ecs.install(ecs, cloudwatch_logs, eventbridge, lambda_runtime, here)
     local_ecs.authorize(iam_actions, responses)
+    local_batch.install(batch, cloudwatch_logs, eventbridge, lambda_runtime, here)
+    local_batch.check_permissions(iam_actions, iam_evaluator, batch)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
     counts.install(services, Layout().counts)

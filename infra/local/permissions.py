@@ -115,12 +115,13 @@ def covers(grant: Grant, need: Need) -> bool:
 @dataclass(frozen=True, slots=True)
 class Place:
     """The region and account of the resources in requests. ``keys`` are the ARNs of the customer managed KMS keys of
-    encrypted resources, by patterns of the ARNs of these."""
+    encrypted resources, by patterns of the ARNs of these. ``tags`` are those of resources, by their ARNs."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
     keys: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def key_of(self, resource: str) -> str:
         """The key that encrypts a resource; empty if none does."""
@@ -253,6 +254,28 @@ def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place)
                 yield Need("emr-serverless:TagResource", arns[resource_type])
 
 
+def _batch(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    """A job definition without a revision is authorized as its newest one.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsbatch.html
+    """
+    if operation in ("DescribeJobs", "ListJobs"):
+        yield Need(f"batch:{operation}", "*")
+        return
+    job = place.arn("batch", f"job/{parameters.get('jobId', 'new')}")
+    if operation == "TerminateJob":
+        tags = place.tags.get(job, {})
+        yield Need("batch:TerminateJob", job, tuple((f"aws:ResourceTag/{name}", tag) for name, tag in tags.items()))
+        return
+    _expect(operation, "SubmitJob")
+    for kind, name in (("job-queue", parameters["jobQueue"]), ("job-definition", parameters["jobDefinition"])):
+        arn = name if name.startswith("arn:") else place.arn("batch", f"{kind}/{name}")
+        newest = ":1" if kind == "job-definition" and arn.count(":") < 6 else ""
+        yield Need("batch:SubmitJob", f"{arn}{newest}")
+    if parameters.get("tags"):
+        yield Need("batch:TagResource", job)
+
+
 def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
     """A version or an alias is authorized by the ARN of its state machine.
 
@@ -299,6 +322,7 @@ def _without_resource(service: str) -> Callable[[str, Mapping[str, Any], Place],
 
 
 _RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
+    "batch": _batch,
     "cloudwatch": _without_resource("cloudwatch"),
     "dynamodb": _dynamodb,
     "ec2": _without_resource("ec2"),

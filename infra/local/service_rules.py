@@ -35,6 +35,12 @@ LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
 # other characters, but CloudWatch does not log them.
 _EXECUTION_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 STATES_BYTES = 256 * KIB
+# https://docs.aws.amazon.com/batch/latest/APIReference/API_SubmitJob.html,
+# https://docs.aws.amazon.com/batch/latest/userguide/service_limits.html
+_BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+BATCH_BYTES, BATCH_OVERRIDES, BATCH_IDS = 30 * KIB, 8_192, 100
+# https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html
+_TAG = re.compile(r"[\w\s+=.:/@-]{0,256}")
 # https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
 _ECS_TOKEN, _ECS_STARTED_BY = re.compile(r"[!-~]{1,64}"), re.compile(r"[A-Za-z0-9/_-]{1,128}")
 ECS_OVERRIDES, ECS_SUBNETS, ECS_GROUPS, ECS_REASON, ECS_TASKS = 8192, 16, 5, 255, 100
@@ -157,6 +163,44 @@ def _start_execution(parameters: Parameters) -> Iterator[str]:
     yield from _bytes("input", len(given.encode()), STATES_BYTES)
 
 
+def _submit_job(parameters: Parameters) -> Iterator[str]:
+    if not _BATCH_NAME.fullmatch(str(parameters["jobName"])):
+        yield f"jobName: expected 1 to 128 letters, digits, hyphens or underscores, got {parameters['jobName']!r}"
+    yield from _bytes("request", len(json.dumps(parameters)), BATCH_BYTES)
+    overrides = parameters.get("containerOverrides", {})
+    yield from _bytes("containerOverrides", len(json.dumps(overrides)), BATCH_OVERRIDES)
+    if "" in overrides.get("command", ()):
+        yield "containerOverrides.command: expected no empty text"
+    for variable in overrides.get("environment", ()):
+        if str(variable["name"]).startswith("AWS_BATCH"):
+            yield f"containerOverrides.environment: expected no name of Batch's own, got {variable['name']}"
+    if not parameters.get("timeout", {}).get("attemptDurationSeconds", 60) >= 60:
+        yield "timeout.attemptDurationSeconds: expected at least 60"
+    if not 1 <= parameters.get("retryStrategy", {}).get("attempts", 1) <= 10:
+        yield "retryStrategy.attempts: expected 1 to 10"
+    for name, value in parameters.get("tags", {}).items():
+        if not _TAG.fullmatch(value):
+            yield f"tags.{name}: expected letters, digits, spaces and _ . : / = + - @, got {value!r}"
+
+
+def _list_jobs(parameters: Parameters) -> Iterator[str]:
+    places = [name for name in ("jobQueue", "arrayJobId", "multiNodeJobId") if name in parameters]
+    if len(places) != 1:
+        yield f"expected one of jobQueue, arrayJobId and multiNodeJobId, got {', '.join(places) or 'none'}"
+    if len(parameters.get("filters", ())) > 1:
+        yield "filters: expected one at most"
+
+
+def _describe_jobs(parameters: Parameters) -> Iterator[str]:
+    if not 1 <= len(parameters["jobs"]) <= BATCH_IDS:
+        yield f"jobs: expected 1 to {BATCH_IDS}, got {len(parameters['jobs'])}"
+
+
+def _terminate_job(parameters: Parameters) -> Iterator[str]:
+    if not 1 <= len(str(parameters["reason"])) <= KIB:
+        yield f"reason: expected 1 to {KIB} characters, got {len(str(parameters['reason']))}"
+
+
 def _run_task(parameters: Parameters) -> Iterator[str]:
     overrides = parameters.get("overrides", {})
     if (size := len(json.dumps(overrides))) > ECS_OVERRIDES:
@@ -240,6 +284,10 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("events", "PutEvents"): _put_events,
     ("lambda", "Invoke"): _invoke,
     ("stepfunctions", "StartExecution"): _start_execution,
+    ("batch", "SubmitJob"): _submit_job,
+    ("batch", "ListJobs"): _list_jobs,
+    ("batch", "DescribeJobs"): _describe_jobs,
+    ("batch", "TerminateJob"): _terminate_job,
     ("ecs", "RunTask"): _run_task,
     ("ecs", "ListTasks"): _list_tasks,
     ("ecs", "DescribeTasks"): _describe_tasks,

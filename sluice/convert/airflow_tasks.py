@@ -9,7 +9,7 @@ from typing import Any
 
 from sluice.client import Document
 from sluice.convert.airflow_values import Dag, Span, Task, Unknown, When, inside
-from sluice.convert.aws_targets import ecs_target, spark_target
+from sluice.convert.aws_targets import batch_target, ecs_target, spark_target
 from sluice.convert.draft import Draft, span
 
 MAX_RETRIES = 19  # a workflow has at most 20 attempts
@@ -91,6 +91,11 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
         "platform_version awslogs_group awslogs_stream_prefix awslogs_region awslogs_fetch_interval container_name "
         "wait_for_completion waiter_delay waiter_max_attempts reattach number_logs_exception".split()
     ),
+    "BatchOperator": frozenset(
+        "job_name job_definition job_queue overrides container_overrides parameters job_id "
+        "share_identifier scheduling_priority_override max_retries status_retries region_name wait_for_completion "
+        "poll_interval awslogs_enabled awslogs_fetch_interval waiters".split()
+    ),
     "LambdaInvokeFunctionOperator": frozenset("function_name invocation_type payload log_type".split()),
     "SqsPublishOperator": frozenset("sqs_queue message_group_id message_content".split()),
     "SnsPublishOperator": frozenset("target_arn subject message".split()),
@@ -137,6 +142,8 @@ class Targets:
             return self._spark_submit(task)
         if task.kind == "EcsRunTaskOperator":
             return self._ecs(task)
+        if task.kind == "BatchOperator":
+            return self._batch(task)
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}
@@ -153,6 +160,18 @@ class Targets:
         ]
         cluster, definition, launch_type, platform = texts
         return ecs_target(cluster, definition, overrides, network, launch_type, providers, platform)
+
+    def _batch(self, task: Task) -> Document | None:
+        named = task.named
+        overrides, parameters = named.get("container_overrides") or named.get("overrides"), named.get("parameters")
+        share, priority = plain_text(named.get("share_identifier")), named.get("scheduling_priority_override")
+        others = any(named.get(key) for key in ("array_properties", "node_overrides", "eks_properties_override"))
+        if others or _is_open([overrides, parameters, priority]):
+            return None
+        queue, definition = plain_text(named.get("job_queue")), plain_text(named.get("job_definition"))
+        found = batch_target(queue, definition, overrides, parameters)
+        more = {"share_identifier": share, "scheduling_priority": priority} if share else {}
+        return found and {**found, **{key: value for key, value in more.items() if value is not None}}
 
     def _emr(self, task: Task) -> Document | None:
         driver = task.named.get("job_driver")

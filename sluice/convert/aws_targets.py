@@ -16,13 +16,15 @@ UNIVERSAL = "arn:aws:scheduler:::aws-sdk:"
 @dataclass(frozen=True, slots=True)
 class Carried:
     """A converted target. ``target`` is None for a kind that Sluice does not call. ``data`` is the input of the target;
-    None for no input. ``wraps``: Sluice sends the data inside an object of its own."""
+    None for no input. ``wraps``: Sluice sends the data inside an object of its own. ``lost`` is what a workflow has in
+    the place of a part of the target."""
 
     kind: str
     target: Document | None
     data: Any = None
     wraps: bool = False
     delivered: bool = True
+    lost: str = ""
 
 
 def carried(target: dict[str, Any]) -> Carried:
@@ -51,6 +53,8 @@ def carried(target: dict[str, Any]) -> Carried:
         return Carried("event bus", bus, given, wraps=True)
     if service == "ecs" and rest.startswith("cluster/") and (task := _task(arn, target, given)):
         return Carried("ECS task", task, None, delivered=False)
+    if service == "batch" and rest.startswith("job-queue/") and (job := _job(arn, target, given)):
+        return Carried("Batch job", job, None, delivered=False, lost=_retried(object_at(target, "BatchParameters")))
     kinds = {"ecs": "ECS task", "batch": "Batch job", "glue": "Glue workflow", "kinesis": "Kinesis stream"}
     return Carried(kinds.get(service, f"target {arn or 'without an ARN'}"), None, given)
 
@@ -103,6 +107,63 @@ def ecs_target(
     return {key: value for key, value in document.items() if value}
 
 
+def _job(queue: str, target: dict[str, Any], given: Any) -> Document | None:
+    """Batch takes the overrides of a rule from its input."""
+    own, more = _lower(target.get("BatchParameters")), _lower(given)
+    if own.keys() - {"jobdefinition", "jobname", "retrystrategy"}:
+        return None
+    return batch_target(queue, text_at(own, "jobdefinition"), more.get("containeroverrides"), more.get("parameters"))
+
+
+def _submit_job(call: dict[str, Any]) -> Document | None:
+    own = _lower(call)
+    known = {"jobqueue", "jobdefinition", "jobname", "containeroverrides", "parameters", "retrystrategy", "timeout"}
+    if own.keys() - known - {"shareidentifier", "schedulingpriorityoverride", "tags", "propagatetags"}:
+        return None
+    queue, definition = text_at(own, "jobqueue"), text_at(own, "jobdefinition")
+    found = batch_target(queue, definition, own.get("containeroverrides"), own.get("parameters"))
+    share, priority = own.get("shareidentifier"), own.get("schedulingpriorityoverride")
+    more = {"share_identifier": share, **({"scheduling_priority": priority} if share else {})}
+    return found and {**found, **{key: value for key, value in more.items() if value is not None}}
+
+
+def _retried(call: dict[str, Any]) -> str:
+    """The retries and the timeout of a job, which Sluice sets on the workflow."""
+    own = _lower(call)
+    found = [name for name in ("RetryStrategy", "Timeout") if own.get(name.lower())]
+    once = _lower(own.get("retrystrategy")) == {"attempts": 1}
+    return " and ".join(name for name in found if name != "RetryStrategy" or not once)
+
+
+def batch_target(queue: str, definition: str, overrides: Any, parameters: Any) -> Document | None:
+    """The target ``batch``; None without a queue or a definition, and for an override of anything but command,
+    environment and sizes. The keys of AWS begin with small or with large letters."""
+    own = _lower(overrides)
+    needs = {str(_lower(each).get("type")): _lower(each).get("value") for each in own.get("resourcerequirements") or ()}
+    sizes = {"VCPU": own.get("vcpus"), "MEMORY": own.get("memory")} | needs
+    known = {"command", "environment", "resourcerequirements", "vcpus", "memory"}
+    if not queue or not definition or own.keys() - known or sizes.keys() - {"VCPU", "MEMORY"}:
+        return None
+    variables = [_lower(each) for each in own.get("environment") or ()]
+    try:
+        vcpus, memory = (float(sizes[kind]) if sizes[kind] is not None else None for kind in ("VCPU", "MEMORY"))
+    except (TypeError, ValueError):
+        return None
+    document = {
+        "type": "batch",
+        "job_queue": queue,
+        "job_definition": definition,
+        "command": own.get("command"),
+        "environment": {str(each.get("name")): str(each.get("value")) for each in variables},
+        "parameters": {str(key): str(value) for key, value in parameters.items()}
+        if isinstance(parameters, dict)
+        else None,
+        "vcpus": vcpus and (int(vcpus) if vcpus.is_integer() else vcpus),
+        "memory_mib": memory and int(memory),
+    }
+    return {key: value for key, value in document.items() if value}
+
+
 def _lower(value: Any) -> Document:
     """An object with its keys in small letters; an empty one for anything else."""
     return {str(key).lower(): each for key, each in value.items()} if isinstance(value, dict) else {}
@@ -116,6 +177,8 @@ def _universal(action: str, given: Any) -> Carried:
         return Carried("EMR Serverless job", job, None, delivered=False)
     if lower == "ecs:runtask" and (task := _run_task(call)):
         return Carried("ECS task", task, None, delivered=False)
+    if lower == "batch:submitjob" and (job := _submit_job(call)):
+        return Carried("Batch job", job, None, delivered=False, lost=_retried(call))
     if lower == "lambda:invoke" and text_at(call, "FunctionName").startswith("arn:"):
         target = {"type": "lambda", "function": call["FunctionName"]}
         return Carried("Lambda function", target, _data(call.get("Payload")), wraps=True)

@@ -233,6 +233,13 @@ def _workflow(draft: Draft, where: str, name: str, target: dict[str, Any], about
             'Sluice sends {"sluice": {...}, "data": ...}, so that a repeat is recognised by its id',
             'read event["data"] there',
         )
+    if found.lost:
+        draft.find(
+            where,
+            f"{found.lost} of the {found.kind} is not carried over",
+            "Sluice retries and ends runs itself, so that limits and history see each attempt",
+            "set retries and timeout on the workflow",
+        )
     body = {
         "description": about[:1000],
         "target": found.target,

@@ -20,6 +20,8 @@ GIVEN = {
     "assets.dag": ("airflow", "-a", "lab.prices"),
     "loops.dag": ("airflow", "--zone", "Europe/Berlin"),
     "sends.dag": ("airflow",),
+    "jobs.dag": ("airflow",),
+    "jobs.json": ("eventbridge",),
     "tasks.dag": ("airflow",),
     "tasks.json": ("eventbridge",),
     "etl.dag": ("airflow", "-a", "web.clicks"),

@@ -9,6 +9,7 @@ from typing import Any
 from chalicelib.core.instants import Instant
 from chalicelib.flow.runs import actions
 from tests.docs.story import Story
+from tests.support.batch_jobs import BatchJob
 from tests.support.ecs_tasks import Task, event_of
 from tests.support.state_machines import Execution
 from tests.support.world import World, flights
@@ -150,7 +151,60 @@ def tasks(story: TaskStory) -> None:
     story.stopped()
 
 
+class BatchStory(ExecutionStory):
+    """The jobs of workflows at AWS Batch."""
+
+    def job(self, status: str, why: str = "", **container: Any) -> None:
+        """The newest job reaches a state, and its event comes."""
+        code = f", exit code {container['exitCode']}" if "exitCode" in container else ""
+        self._tell(f"the job is {status}{f': {why}' if why else ''}{code}")
+        self.world.batch_says(self._job(), status, why, **container)
+        self._settle()
+
+    def answer_is_lost(self) -> None:
+        """The next submission gets no answer."""
+        self.world.targets.batch_jobs.lose_answers = 1
+
+    def count_jobs(self) -> None:
+        made = self.world.targets.batch_jobs.jobs.values()
+        self._tell(f"Batch has had {len(made)} jobs, with {len({job.name for job in made})} names")
+
+    def stays(self, status: str) -> None:
+        self._job().status = status
+        self._tell(f"the job is {status}")
+
+    def stopped(self) -> None:
+        """The description of the newest job at Batch."""
+        self._tell(f"the job is {self._job().status}: {self._job().why}")
+
+    def _job(self) -> BatchJob:
+        return list(self.world.targets.batch_jobs.jobs.values())[-1]
+
+
+def jobs(story: BatchStory) -> None:
+    story.ready(1)
+    story.passes("1m")
+    story.job("RUNNING")
+    story.passes("9m")
+    story.job("FAILED", "Host EC2 (instance i-0a1b2c3d) terminated.")
+    story.passes("2m")
+    story.job("RUNNING")
+    story.passes("20m")
+    story.job("SUCCEEDED")
+    story.answer_is_lost()
+    story.ready(2)
+    story.passes("2m")
+    story.count_jobs()
+    story.job("RUNNING")
+    story.job("FAILED", "Essential container in task exited", exitCode=3)
+    story.ready(3)
+    story.stays("RUNNABLE")
+    story.passes("2h5m")
+    story.stopped()
+
+
 STORIES: dict[str, tuple[type[ExecutionStory], Callable[..., None]]] = {
     "executions": (ExecutionStory, executions),
     "tasks": (TaskStory, tasks),
+    "jobs": (BatchStory, jobs),
 }

@@ -16,6 +16,7 @@ from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
 from tests.faults import invariants
 from tests.support import events
+from tests.support.batch_jobs import BatchJob
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.ecs_tasks import Task
 from tests.support.fakes import EmrRun
@@ -52,7 +53,7 @@ class Scenario:
     ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
     ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` and ``datasets`` are deployed in
     addition to those of every scenario. ``execution`` returns the state in which Step Functions ends an execution, even
-    if its event is lost.
+    if its event is lost, ``batch_job`` that of a job of Batch.
     """
 
     schedules: dict[str, Any]
@@ -66,6 +67,7 @@ class Scenario:
     workflows: Mapping[str, Any] = field(default_factory=dict)
     datasets: Mapping[str, Any] = field(default_factory=dict)
     execution: Callable[[Execution], str] = lambda execution: "SUCCEEDED"
+    batch_job: Callable[[BatchJob], str] = lambda job: "SUCCEEDED"
     exit_code: Callable[[Task], int] = lambda task: 0
 
 
@@ -124,13 +126,14 @@ def world_for(scenario: Scenario) -> World:
 
 
 def _recover(world: World, scenario: Scenario) -> None:
-    """Only time passes: ticks come, and runs of EMR, Step Functions and ECS end, but no event of theirs arrives."""
+    """Only time passes: ticks come, and runs of EMR and the engines end, but no event of theirs arrives."""
     for span in RECOVERY:
         world.clock.wait_until(world.clock.now() + duration(span))
         tick(world)
         for run in world.targets.emr.runs.values():
             run.state = scenario.outcome(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
         world.targets.machines.end_all(scenario.execution)
+        world.targets.batch_jobs.end_all(scenario.batch_job)
         world.targets.tasks.end_all(scenario.exit_code)
 
 

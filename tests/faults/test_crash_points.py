@@ -16,6 +16,7 @@ from tests.faults.dying import Stage, play, world_for
 from tests.faults.scenarios_applications import APPLICATIONS
 from tests.faults.scenarios_backfill import BACKFILLED
 from tests.faults.scenarios_basic import BASIC
+from tests.faults.scenarios_batch import BATCH_JOBS
 from tests.faults.scenarios_bills import BILLS
 from tests.faults.scenarios_dags import DAGS
 from tests.faults.scenarios_delivered import DELIVERED
@@ -43,7 +44,7 @@ from tests.support.kinds import WRITES
 
 SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES, **EXECUTIONS, **TASKS, **REPROCESSED, **GRANTED, **UPLOADED,
+             **TABLES, **EXECUTIONS, **TASKS, **BATCH_JOBS, **REPROCESSED, **GRANTED, **UPLOADED,
              **ROLED, **PRODUCED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",

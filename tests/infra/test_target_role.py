@@ -21,6 +21,8 @@ GIVEN = {
     "state_machine": [f"arn:aws:states:{ACCOUNT}:stateMachine:demo-*"],
     "application": [f"arn:aws:emr-serverless:{ACCOUNT}:/applications/00demo"],
     "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
+    "job_queue": [f"arn:aws:batch:{ACCOUNT}:job-queue/demo"],
+    "job_definition": [f"arn:aws:batch:{ACCOUNT}:job-definition/demo-load"],
     "cluster": [f"arn:aws:ecs:{ACCOUNT}:cluster/demo"],
     "task_definition": [f"arn:aws:ecs:{ACCOUNT}:task-definition/demo-*"],
     "task_role": ["arn:aws:iam::123456789012:role/demo-task"],
@@ -28,10 +30,12 @@ GIVEN = {
     "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
     "key": [f"arn:aws:kms:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
 }
-# Two encrypted targets of the namespace.
+# Two encrypted targets of the namespace, and jobs of two namespaces.
+JOB_ARN = f"arn:aws:batch:{ACCOUNT}:job"
 PLACE = Place(
     "eu-west-1",
     "123456789012",
+    tags={f"{JOB_ARN}/j-{name}": {"sluice:namespace": name} for name in ("demo", "other")},
     keys=dict.fromkeys((f"arn:aws:sqs:{ACCOUNT}:demo-a", f"arn:aws:sns:{ACCOUNT}:demo-a"), GIVEN["key"][0]),
 )
 QUEUE, EXECUTION = "https://sqs.eu-west-1.amazonaws.com/123456789012", f"arn:aws:states:{ACCOUNT}:execution"
@@ -39,6 +43,8 @@ JOB = {"applicationId": "00demo", "jobRunId": "j1"}
 TASK = {"cluster": "demo", "taskDefinition": "demo-etl:3", "tags": [{"key": "a", "value": "b"}]}
 ONE = f"arn:aws:ecs:{ACCOUNT}:task/demo/0a1b"
 START = {"applicationId": "00demo", "executionRoleArn": GIVEN["execution_role"][0], "tags": {"a": "b"}}
+SUBMIT = {"jobQueue": GIVEN["job_queue"][0], "jobDefinition": "demo-load:3", "tags": {"a": "b"}}
+WITHOUT_RESOURCE = {"batch:DescribeJobs", "batch:ListJobs"}
 # The calls of the adapters, and each with a thing of another team.
 CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("sqs", "SendMessageBatch", {"QueueUrl": f"{QUEUE}/demo-a"}, {"QueueUrl": f"{QUEUE}/other"}),
@@ -66,6 +72,9 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("emr-serverless", "GetJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "CancelJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "ListJobRuns", {"applicationId": "00demo"}, {"applicationId": "00other"}),
+    ("batch", "SubmitJob", SUBMIT, {**SUBMIT, "jobQueue": "other"}),
+    ("batch", "SubmitJob", {**SUBMIT, "jobDefinition": "demo-load"}, {**SUBMIT, "jobDefinition": "demo-load-other:3"}),
+    ("batch", "TerminateJob", {"jobId": "j-demo"}, {"jobId": "j-other"}),
     ("ecs", "RunTask", TASK, {**TASK, "taskDefinition": "other"}),
     ("ecs", "RunTask", TASK, {**TASK, "cluster": "other"}),
     (
@@ -145,11 +154,22 @@ def test_a_role_tags_tasks_only_when_it_starts_them() -> None:
 
 
 def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:
+    """But for the calls for which IAM has no resource. https://docs.aws.amazon.com/service-authorization/"""
     for statement in role()["Policies"][0]["PolicyDocument"]["Statement"]:
         if statement["Sid"] == "ListTasks":  # it has no resource in IAM; a condition names the cluster
             assert statement["Condition"] == {"ArnLike": {"ecs:cluster": GIVEN["cluster"]}}
             continue
-        assert not [each for each in (*statement["Action"], *statement["Resource"]) if each == "*"]
+        assert "*" not in statement["Action"]
+        assert "*" not in statement["Resource"] or set(statement["Action"]) <= WITHOUT_RESOURCE
+
+
+def test_w22_a_role_reads_jobs_of_batch_alone() -> None:
+    reading = [each.resource for each in policy().grants() if each.action in WITHOUT_RESOURCE]
+    assert reading == ["*"] * len(WITHOUT_RESOURCE)
+    for operation in ("DescribeJobs", "ListJobs"):
+        assert all(policy().allows(need) for need in needs("batch", operation, {}, PLACE))
+    without = policy(queue=GIVEN["queue"])
+    assert not any(action.startswith("batch:") for action in without.actions)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +185,13 @@ def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:
         ("demo", "prod", {"cluster": GIVEN["cluster"]}, "expected a cluster with each task definition"),
         ("demo", "prod", {"task_role": GIVEN["task_role"]}, "expected a cluster with each task definition"),
         ("demo", "prod", {"execution_role": GIVEN["execution_role"]}, "expected an application with each execution"),
+        ("demo", "prod", {"job_queue": GIVEN["job_queue"]}, "expected a job definition with each job queue"),
+        (
+            "demo",
+            "prod",
+            {"job_definition": [f"{GIVEN['job_definition'][0]}:1"]},
+            "expected the ARN of a job definition",
+        ),
     ],
 )
 def test_a_malformed_name_or_arn_is_refused(

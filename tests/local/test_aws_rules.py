@@ -42,6 +42,9 @@ def test_a_request_that_violates_the_service_model_says_where(change: dict[str, 
     assert any(reported in each for each in found), found
 
 
+BATCH = {"jobName": "a", "jobQueue": "q", "jobDefinition": "d"}
+
+
 def entry(number: int = 0, **more: Any) -> dict[str, Any]:
     return {"Id": str(number), "MessageBody": "x", **more}
 
@@ -78,6 +81,15 @@ def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
         ("s3", "PutObject", {"Bucket": "Lake", "Key": "k"}, "Bucket: expected 3 to 63 lower-case letters"),
         ("s3", "PutObject", {"Bucket": "lake", "Key": "k" * 1025}, "Key: expected 1 to 1024 bytes, got 1025"),
         ("s3", "PutObject", {"Bucket": "lake", "Key": "k", "Metadata": {"x": "é"}}, "expected ASCII"),
+        ("batch", "SubmitJob", {**BATCH, "jobName": "-a"}, "jobName: expected 1 to 128 letters"),
+        ("batch", "SubmitJob", {**BATCH, "tags": {"a": "~b"}}, "tags.a: expected letters, digits"),
+        ("batch", "SubmitJob", {**BATCH, "timeout": {"attemptDurationSeconds": 59}}, "expected at least 60"),
+        ("batch", "SubmitJob", {**BATCH, "containerOverrides": {"command": [""]}}, "command: expected no empty text"),
+        ("batch", "SubmitJob", {**BATCH, "containerOverrides": {"command": ["x" * 9_000]}}, "at most 8192 bytes"),
+        ("batch", "SubmitJob", {**BATCH, "parameters": {"x": "x" * 31_000}}, "at most 30720 bytes"),
+        ("batch", "ListJobs", {}, "expected one of jobQueue, arrayJobId and multiNodeJobId, got none"),
+        ("batch", "DescribeJobs", {"jobs": ["j"] * 101}, "jobs: expected 1 to 100, got 101"),
+        ("batch", "TerminateJob", {"jobId": "j", "reason": "x" * 1_025}, "reason: expected 1 to 1024 characters"),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a/b"}, "expected no label of a Distributed Map"),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a", "name": "a~b"}, "name: expected 1 to 80 letters"),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a", "input": "7"}, "input: expected a JSON object"),

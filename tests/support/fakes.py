@@ -10,6 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from chalicelib.aws.targets.assumed import AssumedRoles
+from chalicelib.aws.targets.batch import BatchTarget
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.ecs import EcsTarget
@@ -22,6 +23,7 @@ from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from sluice.operations.ports import Begun
+from tests.support.batch_jobs import BatchJobs
 from tests.support.ecs_tasks import Tasks
 from tests.support.state_machines import StateMachines
 
@@ -224,6 +226,8 @@ class FakeTargets:
         self.worker = WorkerTarget(clock.now)
         self.machines = StateMachines(clock)
         self.step_functions = StepFunctionsTarget(self.machines, clock.now, pause=lambda seconds: None)
+        self.batch_jobs = BatchJobs(clock)
+        self.batch = BatchTarget(self.batch_jobs, clock.now, pause=lambda seconds: None)
         self.tasks = Tasks(clock)
         self.ecs = EcsTarget(self.tasks, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
@@ -240,12 +244,12 @@ class FakeTargets:
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
-        if kind in ("step_functions", "ecs"):
+        if kind in ("step_functions", "ecs", "batch"):
             return vars(self)[kind]  # the real one, on a simulated service
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake
         if kind == "each":
-            return EachElements()  # so is this
+            return EachElements()  # as well
         return self.emr if kind == "emr_serverless" else self.queue
 
     def probe(

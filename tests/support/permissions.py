@@ -67,6 +67,8 @@ AROUND_PORTS = (
     *("random_world.py", "slow_calls.py", "state_machines.py", "scheduler.py", "unreliable_tables.py", "weather.py"),
 )
 EACH = "run_each"
+# Engines: called with the target role of a namespace alone (`tests/infra/test_target_role.py`).
+OF_TARGET_ROLES = frozenset({"batch"})
 # Whole tables are read and written with an administrator's rights, by no Lambda.
 OF_ADMINISTRATOR = copies.__file__
 OF_METER = str(TESTS.parent / "benchmarks" / "cost" / "meter.py")  # its own reads are none of a Lambda
@@ -256,7 +258,7 @@ def _told_of_clients(call: Callable[..., Any]) -> Callable[..., Any]:
     def reported(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
         if _watch is not None and (lambdas := at_work() or _anybody()):
             service = client.meta.service_model.service_name
-            for each in needs(service, operation, parameters, roles.PLACE):
+            for each in () if service in OF_TARGET_ROLES else needs(service, operation, parameters, roles.PLACE):
                 need = roles.of_stack(each)
                 if need is None or lambdas == ANYBODY:
                     _watch.take_of_any(lambdas, need or each, need is not None)

@@ -39,7 +39,8 @@ from chalicelib.settings import Settings
 from sluice.testing.engine import Engine, make_ports, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
-from tests.support import ecs_tasks, tables
+from tests.support import batch_jobs, ecs_tasks, tables
+from tests.support.batch_jobs import BatchJob
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets
 from tests.support.snapshot import Outside
@@ -191,6 +192,15 @@ class World(Engine):
         else:
             self.targets.machines.end(execution, status, **why)
         return self.event(event_of(execution, self.clock.now()))
+
+    def batch_says(self, job: BatchJob, status: str, why: str = "", **container: Any) -> str:
+        """A job of Batch reaches a state, and its event arrives."""
+        jobs = self.targets.batch_jobs
+        if status == "RUNNING":
+            jobs.begin(job)
+        else:
+            jobs.end(job, status, why, **container)
+        return self.event(batch_jobs.event_of(jobs, job))
 
     def task_says(self, task: ecs_tasks.Task, exit_code: int | None = None, **ended: Any) -> str:
         """A task of ECS runs, or ends by an exit code or a stop code (``code``, ``reason``), and its event arrives."""

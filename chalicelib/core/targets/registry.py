@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.documents import tagged, types_of
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.batch import BatchTarget
 from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.each import EachElement
 from chalicelib.core.targets.ecs import EcsTarget
@@ -30,6 +31,7 @@ TARGETS: tuple[type[Target], ...] = (
     LambdaTarget,
     EventBusTarget,
     StepFunctionsTarget,
+    BatchTarget,
     EcsTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart, EachElement)
