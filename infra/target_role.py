@@ -30,6 +30,7 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "state_machine": (r"arn:aws[a-z-]*:states:\S+:stateMachine:[^:\s]+", "a state machine without a version"),
     "application": (r"arn:aws[a-z-]*:emr-serverless:\S+:/applications/[0-9a-z]+", "an application of EMR Serverless"),
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
+    "glue_job": (r"arn:aws[a-z-]*:glue:[a-z0-9*-]+:\d{12}:job/\S+", "a Glue job"),
     "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
     "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
@@ -38,6 +39,7 @@ NEEDS_APPLICATION = "expected an application with each execution role, and an ex
 # The services that decrypt with the rights of their callers, and those that encrypt so. Their domain differs in China.
 _DECRYPT = ("secretsmanager", "sns", "sqs", "ssm", "states")
 _ENCRYPT = ("sns", "sqs")
+_OF_GLUE = ("BatchStopJobRun", "GetJob", "GetJobRun", "GetJobRuns", "StartJobRun")
 
 
 class BadRole(ValueError):
@@ -48,8 +50,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     """The template of the target role of a namespace.
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
-    `application`, `execution_role`, `secret`, `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and
-    for a role that may call nothing.
+    `application`, `execution_role`, `glue_job`, `secret`, `parameter`, `key`. Raises `BadRole` for malformed names and
+    ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -137,6 +139,7 @@ def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
             {},
         ),
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
+        ("RunGlueJobs", [f"glue:{action}" for action in _OF_GLUE], of("glue_job"), {}),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
         ("DecryptUnderKeysOfTargets", ["kms:Decrypt"], of("key"), _through(_DECRYPT)),

@@ -35,6 +35,9 @@ LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
 # other characters, but CloudWatch does not log them.
 _EXECUTION_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 STATES_BYTES = 256 * KIB
+# https://docs.aws.amazon.com/glue/latest/dg/aws-glue-programming-etl-glue-arguments.html
+# https://docs.aws.amazon.com/glue/latest/dg/aws-glue-api-jobs-runs.html
+GLUE_ARGUMENT_BYTES, GLUE_MINUTES = 260 * KIB, 10_080
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 # The models limit the requests to one table, but not those of one call to several tables.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
@@ -154,6 +157,18 @@ def _start_execution(parameters: Parameters) -> Iterator[str]:
     yield from _bytes("input", len(given.encode()), STATES_BYTES)
 
 
+def _start_job_run(parameters: Parameters) -> Iterator[str]:
+    given = parameters.get("Arguments", {})
+    for name in given:
+        if not str(name).startswith("--"):
+            yield f"Arguments: expected names that begin with --, got {name!r}"
+    yield from _bytes("Arguments", len(json.dumps(given)), GLUE_ARGUMENT_BYTES)
+    if ("WorkerType" in parameters) != ("NumberOfWorkers" in parameters):
+        yield "NumberOfWorkers: expected WorkerType and NumberOfWorkers together, got one of them"
+    if not int(parameters.get("Timeout", 1)) <= GLUE_MINUTES:
+        yield f"Timeout: expected at most {GLUE_MINUTES} minutes, got {parameters['Timeout']}"
+
+
 def _s3(parameters: Parameters) -> Iterator[str]:
     bucket, key = parameters.get("Bucket"), parameters.get("Key")
     if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
@@ -201,6 +216,7 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("events", "PutEvents"): _put_events,
     ("lambda", "Invoke"): _invoke,
     ("stepfunctions", "StartExecution"): _start_execution,
+    ("glue", "StartJobRun"): _start_job_run,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
 }

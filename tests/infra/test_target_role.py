@@ -21,6 +21,7 @@ GIVEN = {
     "state_machine": [f"arn:aws:states:{ACCOUNT}:stateMachine:demo-*"],
     "application": [f"arn:aws:emr-serverless:{ACCOUNT}:/applications/00demo"],
     "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
+    "glue_job": [f"arn:aws:glue:{ACCOUNT}:job/demo-*"],
     "secret": [f"arn:aws:secretsmanager:{ACCOUNT}:secret:demo/*"],
     "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
     "key": [f"arn:aws:kms:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
@@ -61,6 +62,10 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("emr-serverless", "GetJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "CancelJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "ListJobRuns", {"applicationId": "00demo"}, {"applicationId": "00other"}),
+    *(
+        ("glue", operation, {"JobName": "demo-etl"}, {"JobName": "other"})
+        for operation in ("BatchStopJobRun", "GetJob", "GetJobRun", "GetJobRuns", "StartJobRun")
+    ),
     ("secretsmanager", "GetSecretValue", {"SecretId": "demo/key"}, {"SecretId": "other/key"}),
     ("ssm", "GetParameter", {"Name": "/demo/key"}, {"Name": "/other/key"}),
 ]

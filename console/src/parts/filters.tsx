@@ -17,6 +17,7 @@ export const TARGETS = [
   "lambda",
   "event_bus",
   "step_functions",
+  "glue",
   "dag",
 ] as const;
 

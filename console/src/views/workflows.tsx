@@ -87,9 +87,10 @@ export function placeOf({ target }: Pick<StoredWorkflow, "target">): string {
     function: called,
     bus,
     state_machine,
+    job,
     pool,
   } = target as unknown as Record<string, unknown>;
-  const found = [entry_point, queue_url, topic_arn, url, called, bus, state_machine, pool];
+  const found = [entry_point, queue_url, topic_arn, url, called, bus, state_machine, job, pool];
   return found.find((text): text is string => typeof text === "string") ?? "";
 }
 
