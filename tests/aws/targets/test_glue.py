@@ -50,7 +50,7 @@ def started(jobs: GlueJobs, target: GlueTarget) -> tuple[Run, JobRun]:
     return begun, jobs.runs[answer.target_id.rpartition("/")[2]]
 
 
-def test_w22_a_start_has_the_arguments_and_what_the_document_sets(jobs: GlueJobs, target: GlueTarget) -> None:
+def test_w22_a_start_has_what_the_document_sets(jobs: GlueJobs, target: GlueTarget) -> None:
     arn = f"arn:aws:glue:us-east-1:000000000000:job/{JOB}"
     given = {**TARGET, "job": arn, "arguments": {"--day": "{{correlation.day}}"}, "worker_type": "G.1X", "workers": 4}
     answer = target.start(run({**given, "execution_class": "FLEX"}, run_timeout=90 * MINUTE + SECOND), CONTEXT)
@@ -147,7 +147,7 @@ def test_c12_a_job_with_all_its_runs_delays_no_other_job(jobs: GlueJobs, target:
     assert "maximum concurrency" in answer.why
 
 
-def test_w10_a_start_without_an_answer_is_searched_and_not_repeated(jobs: GlueJobs, target: GlueTarget) -> None:
+def test_w10_a_start_without_an_answer_is_searched(jobs: GlueJobs, target: GlueTarget) -> None:
     jobs.lose_answers = 1
     assert isinstance(target.start(run(), CONTEXT), NoAnswer)
     [made] = jobs.runs.values()

@@ -81,7 +81,7 @@ def test_w22_a_failure_has_the_message_of_glue_as_its_reason() -> None:
     assert (states(world), last(world).reason.text) == (["FAILED"], "Error Category: OUT_OF_MEMORY_ERROR; no memory")
 
 
-def test_w22_an_event_counts_although_the_poll_for_its_bill_fails() -> None:
+def test_w22_an_event_counts_although_the_poll_fails() -> None:
     world = world_with()
     made = begin(world)
     world.targets.jobs.refusals = [refused("ThrottlingException")]
