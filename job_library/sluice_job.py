@@ -257,6 +257,21 @@ class RunContext:
         return context
 
     @classmethod
+    def from_environment(cls) -> RunContext:
+        """Read the context of a container, at the address in ``SLUICE_CONTEXT``, by boto3 with the role of its task.
+
+        Raises ContextError as ``load`` does, and if there is no address."""
+        uri = os.environ.get("SLUICE_CONTEXT")
+        if not uri:
+            raise ContextError(
+                "expected the address of a run context in SLUICE_CONTEXT, got none; let Sluice start the container, "
+                "or set it to the s3:// address of a context"
+            )
+        context = cls.parse(_json(_get(uri), uri), _get, uri)
+        _loaded[:] = [(None, context)]
+        return context
+
+    @classmethod
     def parse(cls, document: Any, read: Callable[[str], str], where: str = "run context") -> RunContext:
         """Build from a parsed document; ``read`` returns the text of a manifest. Unknown fields are ignored."""
         if not isinstance(document, dict):
@@ -292,6 +307,17 @@ class RunContext:
             result=document.get("result"),
             result_uri=_optional(document, "result_uri", (str,), where),
         )
+
+    @classmethod
+    def from_arguments(cls, name: str, argv: list[str]) -> RunContext:
+        """Read the context that ``--sluice-context`` names, by boto3: for a program without Spark, such as a Python
+        shell job of Glue. ``argv`` are the arguments of the program, ``name`` is its own.
+
+        Raises ContextError as ``load`` does."""
+        uri = _context_of(name, argv)
+        context = cls.parse(_json(_get(uri), uri), _get, uri)
+        _loaded[:] = [(None, context)]
+        return context
 
     @property
     def logical_start(self) -> datetime.datetime:
@@ -465,10 +491,7 @@ def run_job(name: str, argv: list[str], work: Work) -> int:
     from pyspark.errors import AnalysisException
     from pyspark.sql import SparkSession
 
-    parser = argparse.ArgumentParser(prog=name, allow_abbrev=False)
-    parser.add_argument("--sluice-context", required=True, metavar="URI", help="the run's context, s3://...")
-    # Unknown arguments are ignored: a job need not know all arguments of a workflow.
-    uri = parser.parse_known_args(argv)[0].sluice_context
+    uri = _context_of(name, argv)
     began = time.monotonic()
     spark = SparkSession.builder.appName(name).config("spark.sql.session.timeZone", "UTC").getOrCreate()
     try:
@@ -486,6 +509,14 @@ def run_job(name: str, argv: list[str], work: Work) -> int:
         spark.stop()
     print(json.dumps({"job": name, **summary, "seconds": round(time.monotonic() - began, 2)}), flush=True)
     return 0
+
+
+def _context_of(name: str, argv: list[str]) -> str:
+    """The address of the context among the arguments of a program. Others are ignored: a job need not know all
+    arguments of a workflow, and Glue adds some of its own."""
+    parser = argparse.ArgumentParser(prog=name, allow_abbrev=False)
+    parser.add_argument("--sluice-context", required=True, metavar="URI", help="the run's context, s3://...")
+    return str(parser.parse_known_args(argv)[0].sluice_context)
 
 
 # -- Progress and metrics -------------------------------------------------------------------------------------------
@@ -521,7 +552,7 @@ def _report(line: Mapping[str, Any]) -> None:
 # -- The result -----------------------------------------------------------------------------------------------------
 
 MAX_RESULT = 10_000  # bytes of JSON without spaces
-_loaded: list[tuple[SparkSession, RunContext]] = []  # the context that this process has loaded last
+_loaded: list[tuple[SparkSession | None, RunContext]] = []  # the context that this process has loaded last
 
 
 def result(value: Any) -> None:
@@ -547,8 +578,11 @@ def result(value: Any) -> None:
         raise ResultError(f"expected a run of Sluice, got {got}; load the run's own context before, or use run_job")
 
 
-def _write(spark: SparkSession, uri: str, text: str) -> None:
-    """Write a small file to any place that Spark can write to."""
+def _write(spark: SparkSession | None, uri: str, text: str) -> None:
+    """Write a small file to any place that Spark can write to; without Spark, into S3."""
+    if spark is None:
+        _put(uri, text)
+        return
     jvm: Any = spark._jvm
     try:
         path = jvm.org.apache.hadoop.fs.Path(uri)
@@ -561,6 +595,23 @@ def _write(spark: SparkSession, uri: str, text: str) -> None:
             f"expected to write {uri}, got {cause.getMessage() if cause else error}; "
             "allow s3:PutObject, s3:GetObject and s3:ListBucket on results/ of the control bucket to the run's role"
         ) from error
+
+
+def _put(uri: str, text: str) -> None:
+    bucket, _, key = uri[len("s3://") :].partition("/")
+    try:
+        _s3().put_object(Bucket=bucket, Key=key, Body=text.encode())
+    except Exception as error:  # botocore's types are not importable with the standard library alone
+        what = "allow s3:PutObject on results/ of the control bucket to the role of the container"
+        raise ResultError(f"expected to write {uri}, got {error}; {what}") from error
+
+
+def _s3() -> Any:
+    try:
+        import boto3
+    except ImportError:
+        raise ContextError("expected boto3 in the image of the container, got none; add it to the image") from None
+    return boto3.client("s3")
 
 
 def _replace(path: str, text: str) -> None:
@@ -708,6 +759,18 @@ def _read(spark: SparkSession, uri: str) -> str:
     if len(found) != 1:
         raise ContextError(f"expected one file at {uri}, got {len(found)}; pass the URI of a file")
     return str(found[0][1])
+
+
+def _get(uri: str) -> str:
+    """The text of an object in S3, read without Spark."""
+    bucket, _, key = uri[len("s3://") :].partition("/")
+    try:
+        return str(_s3().get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+    except ContextError:
+        raise
+    except Exception as error:  # botocore's types are not importable with the standard library alone
+        what = "allow s3:GetObject on context/ of the control bucket to the role of the container"
+        raise ContextError(f"expected to read {uri}, got {error}; {what}") from error
 
 
 def _json(text: str, where: str) -> Any:

@@ -37,6 +37,8 @@
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
   signatures and enforces the policies of roles.
 - It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
+- It runs the scripts of Glue jobs without arguments, stops none, and tells nobody of their ends. Here a job run has its
+  lifecycle (`glue_jobs.py`).
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -62,17 +64,19 @@ def main() -> None:
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
-    from ministack.services import apigateway_v1, dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
+    from ministack.services import apigateway_v1, dynamodb, eventbridge, glue, iam, kms, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
     from infra.local import (
         callers,
         counts,
         gather,
+        glue_jobs,
         guard,
         hops,
         identity,
         keys,
+        ports,
         quick_values,
         refusals,
         sorted_partitions,
@@ -94,6 +98,13 @@ def main() -> None:
     keys.tell_senders(sqs, sns)
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])
+    session = {"FunctionArn": "arn:aws:lambda:us-east-1:000000000000:function:glue", "FunctionName": "GlueJobRunner"}
+    glue_jobs.install(
+        glue,
+        eventbridge,
+        lambda role: lambda_runtime.execution_credentials({**session, "Role": role}),
+        f"http://{ports.HOST}:{os.environ['GATEWAY_PORT']}",
+    )
     known = callers.secret_of(sts, iam, *root)
     app.app = guard.before_asgi(app.app, guard.Guard(int(os.environ["GATEWAY_PORT"]), known, "/_ministack/ready"))
     _remember(dynamodb, iam_actions)
