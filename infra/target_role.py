@@ -35,6 +35,7 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "cluster": (r"arn:aws[a-z-]*:ecs:\S+:cluster/[A-Za-z0-9_*-]+", "a cluster of ECS"),
     "task_definition": (r"arn:aws[a-z-]*:ecs:\S+:task-definition/[^:\s]+", "a task definition without a revision"),
     "task_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "a role of task definitions"),
+    "glue_job": (r"arn:aws[a-z-]*:glue:[a-z0-9*-]+:\d{12}:job/\S+", "a Glue job"),
     "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
     "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
@@ -46,6 +47,7 @@ NEEDS_CLUSTER = "expected a cluster with each task definition, and a task defini
 _DECRYPT = ("secretsmanager", "sns", "sqs", "ssm", "states")
 _ENCRYPT = ("sns", "sqs")
 Statement = tuple[str, list[str], list[str], dict[str, Any]]  # its id, actions, resources, and more of its parts
+_OF_GLUE = ("BatchStopJobRun", "GetJob", "GetJobRun", "GetJobRuns", "StartJobRun")
 
 
 class BadRole(ValueError):
@@ -57,7 +59,7 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
     `application`, `execution_role`, `job_queue`, `job_definition`, `cluster`, `task_definition`, `task_role`, `secret`,
-    `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and for a role that may call nothing.
+    `glue_job`, `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -154,6 +156,7 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
         ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
         *_jobs(of, namespace),
         *_tasks(of),
+        ("RunGlueJobs", [f"glue:{action}" for action in _OF_GLUE], of("glue_job"), {}),
         ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
         ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
         ("DecryptUnderKeysOfTargets", ["kms:Decrypt"], of("key"), _through(_DECRYPT)),

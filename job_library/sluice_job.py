@@ -308,6 +308,17 @@ class RunContext:
             result_uri=_optional(document, "result_uri", (str,), where),
         )
 
+    @classmethod
+    def from_arguments(cls, name: str, argv: list[str]) -> RunContext:
+        """Read the context that ``--sluice-context`` names, by boto3: for a program without Spark, such as a Python
+        shell job of Glue. ``argv`` are the arguments of the program, ``name`` is its own.
+
+        Raises ContextError as ``load`` does."""
+        uri = _context_of(name, argv)
+        context = cls.parse(_json(_get(uri), uri), _get, uri)
+        _loaded[:] = [(None, context)]
+        return context
+
     @property
     def logical_start(self) -> datetime.datetime:
         """The logical start time, in UTC."""
@@ -480,10 +491,7 @@ def run_job(name: str, argv: list[str], work: Work) -> int:
     from pyspark.errors import AnalysisException
     from pyspark.sql import SparkSession
 
-    parser = argparse.ArgumentParser(prog=name, allow_abbrev=False)
-    parser.add_argument("--sluice-context", required=True, metavar="URI", help="the run's context, s3://...")
-    # Unknown arguments are ignored: a job need not know all arguments of a workflow.
-    uri = parser.parse_known_args(argv)[0].sluice_context
+    uri = _context_of(name, argv)
     began = time.monotonic()
     spark = SparkSession.builder.appName(name).config("spark.sql.session.timeZone", "UTC").getOrCreate()
     try:
@@ -501,6 +509,14 @@ def run_job(name: str, argv: list[str], work: Work) -> int:
         spark.stop()
     print(json.dumps({"job": name, **summary, "seconds": round(time.monotonic() - began, 2)}), flush=True)
     return 0
+
+
+def _context_of(name: str, argv: list[str]) -> str:
+    """The address of the context among the arguments of a program. Others are ignored: a job need not know all
+    arguments of a workflow, and Glue adds some of its own."""
+    parser = argparse.ArgumentParser(prog=name, allow_abbrev=False)
+    parser.add_argument("--sluice-context", required=True, metavar="URI", help="the run's context, s3://...")
+    return str(parser.parse_known_args(argv)[0].sluice_context)
 
 
 # -- Progress and metrics -------------------------------------------------------------------------------------------

@@ -529,6 +529,34 @@ def fresh(workflows: Sequence[str], within: str, on_unmet: Literal["abort", "wai
     return Constraint(given({"type": "fresh", "workflows": workflows, "within": within, "on_unmet": on_unmet}))
 
 
+def glue(
+    job: str,
+    *,
+    arguments: Mapping[str, str] = UNSET,
+    worker_type: str | None = UNSET,
+    workers: int | None = UNSET,
+    execution_class: Literal["STANDARD", "FLEX"] | None = UNSET,
+    poll_every: str | None = UNSET,
+) -> Target:
+    """A run of a Glue job, in the region of the stack. The job defines script, role and connections; the fields
+    here replace what the job has as its defaults. Glue reports the end of a run by an event. With
+    ``poll_every``, Sluice also polls it at that interval (W6).
+    """
+    return Target(
+        given(
+            {
+                "type": "glue",
+                "job": job,
+                "arguments": arguments,
+                "worker_type": worker_type,
+                "workers": workers,
+                "execution_class": execution_class,
+                "poll_every": poll_every,
+            }
+        )
+    )
+
+
 class HolidayCalendar(Named):
     """The days that are no working days, besides Saturdays and Sundays. Time triggers that name the calendar
     leave them out when they count working days (T30).
@@ -1862,6 +1890,7 @@ __all__ = [
     "event",
     "event_bus",
     "fresh",
+    "glue",
     "http",
     "http_probe",
     "incomplete",
@@ -1928,6 +1957,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "EventBusTarget": (event_bus,),
     "EventTrigger": (event,),
     "Fresh": (fresh,),
+    "GlueTarget": (glue,),
     "HolidayCalendar": (HolidayCalendar,),
     "HttpProbe": (http_probe,),
     "HttpTarget": (http,),

@@ -39,6 +39,8 @@
 - It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
 - It runs tasks of ECS in Docker, or not at all. Here their containers are processes (`ecs.py`, `containers.py`).
 - Its jobs of AWS Batch succeed at once. Here their containers are processes, too (`batch.py`).
+- It runs the scripts of Glue jobs without arguments, stops none, and tells nobody of their ends. Here a job run has its
+  lifecycle (`glue_jobs.py`).
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -71,6 +73,7 @@ def main() -> None:
         dynamodb,
         ecs,
         eventbridge,
+        glue,
         iam,
         kms,
         lambda_svc,
@@ -86,6 +89,7 @@ def main() -> None:
         callers,
         counts,
         gather,
+        glue_jobs,
         guard,
         hops,
         identity,
@@ -118,6 +122,13 @@ def main() -> None:
     keys.tell_senders(sqs, sns)
     root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
     callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])
+    session = {"FunctionArn": "arn:aws:lambda:us-east-1:000000000000:function:glue", "FunctionName": "GlueJobRunner"}
+    glue_jobs.install(
+        glue,
+        eventbridge,
+        lambda role: lambda_runtime.execution_credentials({**session, "Role": role}),
+        f"http://{ports.HOST}:{os.environ['GATEWAY_PORT']}",
+    )
     known = callers.secret_of(sts, iam, *root)
     app.app = guard.before_asgi(app.app, guard.Guard(int(os.environ["GATEWAY_PORT"]), known, "/_ministack/ready"))
     _remember(dynamodb, iam_actions)

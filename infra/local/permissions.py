@@ -233,7 +233,13 @@ def _sts(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterato
 
 
 def _glue(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
-    """GetTable needs the action on the catalog, the database and the table, so the policy has to name all three."""
+    """GetTable needs the action on the catalog, the database and the table, so the policy has to name all three.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsglue.html
+    """
+    if operation in ("BatchStopJobRun", "GetJob", "GetJobRun", "GetJobRuns", "StartJobRun"):
+        yield Need(f"glue:{operation}", place.arn("glue", f"job/{parameters['JobName']}"))
+        return
     _expect(operation, "GetTable")
     database = parameters["DatabaseName"]
     for resource in ("catalog", f"database/{database}", f"table/{database}/{parameters['Name']}"):

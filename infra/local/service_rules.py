@@ -44,6 +44,9 @@ _TAG = re.compile(r"[\w\s+=.:/@-]{0,256}")
 # https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html
 _ECS_TOKEN, _ECS_STARTED_BY = re.compile(r"[!-~]{1,64}"), re.compile(r"[A-Za-z0-9/_-]{1,128}")
 ECS_OVERRIDES, ECS_SUBNETS, ECS_GROUPS, ECS_REASON, ECS_TASKS = 8192, 16, 5, 255, 100
+# https://docs.aws.amazon.com/glue/latest/dg/aws-glue-programming-etl-glue-arguments.html
+# https://docs.aws.amazon.com/glue/latest/dg/aws-glue-api-jobs-runs.html
+GLUE_ARGUMENT_BYTES, GLUE_MINUTES = 260 * KIB, 10_080
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 # The models limit the requests to one table, but not those of one call to several tables.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
@@ -237,6 +240,18 @@ def _stop_task(parameters: Parameters) -> Iterator[str]:
         yield f"reason: expected at most {ECS_REASON} characters, got {len(parameters['reason'])}"
 
 
+def _start_job_run(parameters: Parameters) -> Iterator[str]:
+    given = parameters.get("Arguments", {})
+    for name in given:
+        if not str(name).startswith("--"):
+            yield f"Arguments: expected names that begin with --, got {name!r}"
+    yield from _bytes("Arguments", len(json.dumps(given)), GLUE_ARGUMENT_BYTES)
+    if ("WorkerType" in parameters) != ("NumberOfWorkers" in parameters):
+        yield "NumberOfWorkers: expected WorkerType and NumberOfWorkers together, got one of them"
+    if not int(parameters.get("Timeout", 1)) <= GLUE_MINUTES:
+        yield f"Timeout: expected at most {GLUE_MINUTES} minutes, got {parameters['Timeout']}"
+
+
 def _s3(parameters: Parameters) -> Iterator[str]:
     bucket, key = parameters.get("Bucket"), parameters.get("Key")
     if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
@@ -292,6 +307,7 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("ecs", "ListTasks"): _list_tasks,
     ("ecs", "DescribeTasks"): _describe_tasks,
     ("ecs", "StopTask"): _stop_task,
+    ("glue", "StartJobRun"): _start_job_run,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from sluice.client import Document
 from sluice.convert.airflow_values import Dag, Span, Task, Unknown, When, inside
-from sluice.convert.aws_targets import batch_target, ecs_target, spark_target
+from sluice.convert.aws_targets import batch_target, ecs_target, glue_target, spark_target
 from sluice.convert.draft import Draft, span
 
 MAX_RETRIES = 19  # a workflow has at most 20 attempts
@@ -96,6 +96,11 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
         "share_identifier scheduling_priority_override max_retries status_retries region_name wait_for_completion "
         "poll_interval awslogs_enabled awslogs_fetch_interval waiters".split()
     ),
+    # Those that create the job are left out: Sluice starts one that exists.
+    "GlueJobOperator": frozenset(
+        "job_name script_args run_job_kwargs wait_for_completion verbose job_poll_interval stop_job_run_on_kill "
+        "resume_glue_job_on_retry durable".split()
+    ),
     "LambdaInvokeFunctionOperator": frozenset("function_name invocation_type payload log_type".split()),
     "SqsPublishOperator": frozenset("sqs_queue message_group_id message_content".split()),
     "SnsPublishOperator": frozenset("target_arn subject message".split()),
@@ -144,6 +149,8 @@ class Targets:
             return self._ecs(task)
         if task.kind == "BatchOperator":
             return self._batch(task)
+        if task.kind == "GlueJobOperator":
+            return self._glue(task)
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}
@@ -199,6 +206,10 @@ class Targets:
                     "its value is computed at run time",
                     f"add {key} to the target if it is another",
                 )
+        self._say_if_it_goes_on(task)
+        return target
+
+    def _say_if_it_goes_on(self, task: Task) -> None:
         if task.named.get("wait_for_completion") is False:
             self.draft.find(
                 f"line {task.line}",
@@ -206,7 +217,18 @@ class Targets:
                 "wait_for_completion=False goes on at once; a node of Sluice ends with its run",
                 "remove its edges if the others need not wait",
             )
-        return target
+
+    def _glue(self, task: Task) -> Document | None:
+        job, arguments = plain_text(task.named.get("job_name")), task.named.get("script_args") or {}
+        more = task.named.get("run_job_kwargs") or {}
+        if not isinstance(arguments, dict) or not isinstance(more, dict) or _is_open([arguments, more]):
+            return None
+        if task.mapped is not None or task.item:
+            return None  # each element has arguments of its own
+        found = glue_target({"JobName": job, "Arguments": arguments, **more})
+        if found is not None:
+            self._say_if_it_goes_on(task)
+        return found
 
     def _spark_submit(self, task: Task) -> Document | None:
         named = task.named

@@ -191,6 +191,8 @@ def _universal(action: str, given: Any) -> Carried:
     if lower == "sfn:startexecution" and text_at(call, "StateMachineArn"):
         target = {"type": "step_functions", "state_machine": call["StateMachineArn"]}
         return Carried("state machine", target, _data(call.get("Input")), True, False)
+    if lower == "glue:startjobrun" and (job := glue_target(call)):
+        return Carried("Glue job", job, None, delivered=False)
     return Carried(f"call of {action}", None, given)
 
 
@@ -205,6 +207,18 @@ def _run_task(call: dict[str, Any]) -> Document | None:
         own.get("capacityproviderstrategy"),
         text_at(own, "platformversion"),
     )
+
+
+def glue_target(call: dict[str, Any]) -> Document | None:
+    """The target ``glue`` for the fields of StartJobRun; None without a job, and for fields that it does not have."""
+    fields = {"WorkerType": "worker_type", "NumberOfWorkers": "workers", "ExecutionClass": "execution_class"}
+    halves = ("WorkerType" in call) != ("NumberOfWorkers" in call)
+    if halves or not text_at(call, "JobName") or set(call) - {"JobName", "Arguments", *fields}:
+        return None
+    arguments = {str(key): str(value) for key, value in object_at(call, "Arguments").items()}
+    document = {"type": "glue", "job": call["JobName"], "arguments": arguments}
+    document |= {field: call.get(name) for name, field in fields.items()}
+    return {key: value for key, value in document.items() if value}
 
 
 def _spark(call: dict[str, Any]) -> Document | None:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows.run import Run
 from chalicelib.flow.runs import actions
+from chalicelib.flow.views.views import run_view
 from tests.docs.story import Story
 from tests.support.batch_jobs import BatchJob
 from tests.support.ecs_tasks import Task, event_of
+from tests.support.glue import GOING, GlueJob, JobRun
 from tests.support.state_machines import Execution
 from tests.support.world import World, flights
 
@@ -203,8 +206,81 @@ def jobs(story: BatchStory) -> None:
     story.stopped()
 
 
+class JobRunStory(ExecutionStory):
+    """The job runs of workflows at Glue."""
+
+    def begins(self) -> None:
+        """The job run begins. Glue tells nobody."""
+        self._job_run().state = "RUNNING"
+
+    def ends(self, state: str, message: str = "") -> None:
+        """A job run ends, and its event comes."""
+        self._tell(f"the job run is {state}{f': {message}' if message else ''}")
+        self.world.job_run_says(self._job_run(), state, message)
+        self._settle()
+
+    def bill(self) -> None:
+        billed = run_view(self._run(), self.world.ports.settings.prices)["billed"]
+        assert billed is not None
+        self._tell(f"it has used {billed['dpu_hours']:g} DPU-hours: ${billed['cost_usd']:.2f}")
+
+    def loses_an_answer(self) -> None:
+        self._tell("the answer of StartJobRun is lost, but a job run has started")
+        self.world.targets.jobs.lose_answers = 1
+
+    def is_full(self) -> None:
+        self._tell("somebody has started as many runs of the job as it allows")
+        self.world.targets.jobs.jobs["sluice-target-load"].concurrent = 0
+
+    def has_room(self) -> None:
+        self._tell("they have ended")
+        self.world.targets.jobs.jobs["sluice-target-load"].concurrent = 1
+
+    def state(self) -> None:
+        run = self._run()
+        why = f": {run.reason.text.partition(': Read timeout')[0]}" if run.reason.text else ""
+        self._tell(f"the run is {run.state}{why}; Glue has {len(self.world.targets.jobs.runs)} job runs")
+
+    def stopped(self) -> None:
+        made = list(self.world.targets.jobs.runs.values())[-1]
+        self._tell(f"the job run is {made.state}")
+
+    def _run(self) -> Run:
+        return self.world.runs(self.names[0])[-1]
+
+    def _job_run(self) -> JobRun:
+        return next(each for each in reversed(self.world.targets.jobs.runs.values()) if each.state in GOING)
+
+
+def job_runs(story: JobRunStory) -> None:
+    story.world.targets.jobs.jobs["sluice-target-load"] = GlueJob()
+    story.ready(1)
+    story.begins()
+    story.passes("10m")
+    story.ends("FAILED", "ValueError: no such column")
+    story.passes("1m")
+    story.begins()
+    story.passes("18m")
+    story.ends("SUCCEEDED")
+    story.bill()
+    story.loses_an_answer()
+    story.ready(2)
+    story.state()
+    story.passes("2m")
+    story.state()
+    story.cancels_run("ada")
+    story.stopped()
+    story.is_full()
+    story.ready(3)
+    story.state()
+    story.has_room()
+    story.passes("1m")
+    story.state()
+
+
 STORIES: dict[str, tuple[type[ExecutionStory], Callable[..., None]]] = {
     "executions": (ExecutionStory, executions),
     "tasks": (TaskStory, tasks),
     "jobs": (BatchStory, jobs),
+    "job_runs": (JobRunStory, job_runs),
 }

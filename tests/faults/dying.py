@@ -20,6 +20,7 @@ from tests.support.batch_jobs import BatchJob
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.ecs_tasks import Task
 from tests.support.fakes import EmrRun
+from tests.support.glue import JobRun
 from tests.support.idle import is_idle
 from tests.support.pull_workers import PULLED
 from tests.support.snapshot import Start
@@ -52,8 +53,8 @@ class Scenario:
     ``messages`` is the number of messages sent, None if any number is right. ``outcome`` returns the state in which EMR
     ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
     ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` and ``datasets`` are deployed in
-    addition to those of every scenario. ``execution`` returns the state in which Step Functions ends an execution, even
-    if its event is lost, ``batch_job`` that of a job of Batch.
+    addition to those of every scenario. ``execution``, ``batch_job`` and ``job_run`` return the state in which Step
+    Functions, Batch and Glue end one, even if its event is lost, ``exit_code`` that of a task of ECS.
     """
 
     schedules: dict[str, Any]
@@ -69,6 +70,7 @@ class Scenario:
     execution: Callable[[Execution], str] = lambda execution: "SUCCEEDED"
     batch_job: Callable[[BatchJob], str] = lambda job: "SUCCEEDED"
     exit_code: Callable[[Task], int] = lambda task: 0
+    job_run: Callable[[JobRun], str] = lambda job_run: "SUCCEEDED"
 
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
@@ -135,6 +137,7 @@ def _recover(world: World, scenario: Scenario) -> None:
         world.targets.machines.end_all(scenario.execution)
         world.targets.batch_jobs.end_all(scenario.batch_job)
         world.targets.tasks.end_all(scenario.exit_code)
+        world.targets.jobs.end_all(scenario.job_run)
 
 
 def upload(world: World, number: int, dataset: str = "flights", name: str = "_SUCCESS", size: int = 0) -> None:

@@ -23,6 +23,7 @@ from tests.faults.scenarios_delivered import DELIVERED
 from tests.faults.scenarios_ending import ENDING
 from tests.faults.scenarios_executions import EXECUTIONS
 from tests.faults.scenarios_gathered import GATHERED
+from tests.faults.scenarios_glue import GLUE
 from tests.faults.scenarios_grants import GRANTED
 from tests.faults.scenarios_limited import LIMITED
 from tests.faults.scenarios_messages import MESSAGES
@@ -44,7 +45,7 @@ from tests.support.kinds import WRITES
 
 SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES, **EXECUTIONS, **TASKS, **BATCH_JOBS, **REPROCESSED, **GRANTED, **UPLOADED,
+             **TABLES, **EXECUTIONS, **TASKS, **BATCH_JOBS, **GLUE, **REPROCESSED, **GRANTED, **UPLOADED,
              **ROLED, **PRODUCED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",

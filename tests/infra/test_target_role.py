@@ -26,6 +26,7 @@ GIVEN = {
     "cluster": [f"arn:aws:ecs:{ACCOUNT}:cluster/demo"],
     "task_definition": [f"arn:aws:ecs:{ACCOUNT}:task-definition/demo-*"],
     "task_role": ["arn:aws:iam::123456789012:role/demo-task"],
+    "glue_job": [f"arn:aws:glue:{ACCOUNT}:job/demo-*"],
     "secret": [f"arn:aws:secretsmanager:{ACCOUNT}:secret:demo/*"],
     "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
     "key": [f"arn:aws:kms:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
@@ -85,6 +86,10 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("ecs", "StopTask", {"cluster": "demo", "task": ONE}, {"cluster": "x", "task": ONE.replace("demo", "x")}),
     ("ecs", "ListTasks", {"cluster": "demo"}, {"cluster": "other"}),
+    *(
+        ("glue", operation, {"JobName": "demo-etl"}, {"JobName": "other"})
+        for operation in ("BatchStopJobRun", "GetJob", "GetJobRun", "GetJobRuns", "StartJobRun")
+    ),
     ("secretsmanager", "GetSecretValue", {"SecretId": "demo/key"}, {"SecretId": "other/key"}),
     ("ssm", "GetParameter", {"Name": "/demo/key"}, {"Name": "/other/key"}),
 ]

@@ -14,6 +14,7 @@ from chalicelib.aws.targets.batch import BatchTarget
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.ecs import EcsTarget
+from chalicelib.aws.targets.glue import GlueTarget
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
@@ -25,6 +26,7 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Run
 from sluice.operations.ports import Begun
 from tests.support.batch_jobs import BatchJobs
 from tests.support.ecs_tasks import Tasks
+from tests.support.glue import GlueJobs
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
@@ -230,6 +232,8 @@ class FakeTargets:
         self.batch = BatchTarget(self.batch_jobs, clock.now, pause=lambda seconds: None)
         self.tasks = Tasks(clock)
         self.ecs = EcsTarget(self.tasks, clock.now, pause=lambda seconds: None)
+        self.jobs = GlueJobs(clock)
+        self.glue = GlueTarget(self.jobs, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
         self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
@@ -244,7 +248,7 @@ class FakeTargets:
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
-        if kind in ("step_functions", "ecs", "batch"):
+        if kind in ("step_functions", "ecs", "batch", "glue"):
             return vars(self)[kind]  # the real one, on a simulated service
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake

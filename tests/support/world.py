@@ -39,10 +39,11 @@ from chalicelib.settings import Settings
 from sluice.testing.engine import Engine, make_ports, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
-from tests.support import batch_jobs, ecs_tasks, tables
+from tests.support import batch_jobs, ecs_tasks, glue, tables
 from tests.support.batch_jobs import BatchJob
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets
+from tests.support.glue import JobRun
 from tests.support.snapshot import Outside
 from tests.support.state_machines import Execution, event_of
 
@@ -209,6 +210,11 @@ class World(Engine):
         else:
             self.targets.tasks.end(task, exit_code, **ended)
         return self.event(ecs_tasks.event_of(task, self.clock.now()))
+
+    def job_run_says(self, run: JobRun, state: str, message: str = "") -> str:
+        """A job run of Glue ends, and its event arrives."""
+        self.targets.jobs.end(run, state, message)
+        return self.event(glue.event_of(run, self.clock.now()))
 
     def event(self, event: dict[str, Any]) -> str:
         """Deliver an event of EventBridge about a run at its target."""

@@ -33,6 +33,7 @@ ADAPTERS: Mapping[str, str] = {
     "step_functions": "step_functions",
     "batch": "batch",
     "ecs": "ecs",
+    "glue": "glue",
     "worker": "worker",
     "dag": "dag_start",
     "each": "each",

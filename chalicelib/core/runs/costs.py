@@ -69,4 +69,4 @@ def bill_of(run: Run, stack: Prices) -> tuple[Usage, float] | None:
     """What the target of a run has billed, and its cost in dollars at list price; None if no bill is known. ``stack``
     are the prices of the stack's settings."""
     usage = Usage.of(run.billed)
-    return (usage, cost_usd(usage, registry.of_run(run).prices or stack)) if usage is not None else None
+    return (usage, cost_usd(usage, registry.of_run(run).prices_of(run) or stack)) if usage is not None else None

@@ -28,6 +28,9 @@ LIST = Prices()
 # https://aws.amazon.com/fargate/pricing/, us-east-1, Linux on x86, 2025.
 FARGATE = Prices(vcpu_hour=0.04048, memory_gb_hour=0.004445, storage_gb_hour=0.000111)
 
+# https://aws.amazon.com/glue/pricing/, us-east-1, 2025: the standard execution class, and the flexible one.
+GLUE, GLUE_FLEX = Prices(dpu_hour=0.44), Prices(dpu_hour=0.29)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

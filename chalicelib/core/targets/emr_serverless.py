@@ -116,7 +116,7 @@ class EmrServerlessTarget(Target, Sparse):
                 raise invalid(f"py_files.{number}", "an address such as s3://bucket/lib.py", file, hint)
             yield Named("entry_points", str(file), f"py_files.{number}")
         for key, value in (stored.get("spark") or {}).items():
-            yield from _named_by(str(key), str(value))
+            yield from named_by_spark(str(key), str(value), f"spark.{key}")
 
     def _application(self, stack: StartRate, resources: Resources | None) -> str:
         """The application on which a run with these resources starts."""
@@ -157,9 +157,9 @@ class EmrServerlessTarget(Target, Sparse):
         return emr_reason.with_error(reason, streams)
 
 
-def _named_by(key: str, value: str) -> Iterable[Named]:
-    """The Spark property itself, and the files that it names."""
-    field = f"spark.{key}"
+def named_by_spark(key: str, value: str, field: str) -> Iterable[Named]:
+    """The Spark property in a ``field``, and the files that it names. Raises ``invalid`` for one that would become
+    other parameters of spark-submit."""
     if not _KEY.fullmatch(key):
         hint = "correct the key: letters, digits, '.', '-' and '_' after spark."
         raise invalid(field, "a Spark property such as spark.executor.cores", key, hint)

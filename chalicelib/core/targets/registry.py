@@ -13,6 +13,7 @@ from chalicelib.core.targets.each import EachElement
 from chalicelib.core.targets.ecs import EcsTarget
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.core.targets.event_bus import EventBusTarget
+from chalicelib.core.targets.glue import GlueTarget
 from chalicelib.core.targets.http import HttpTarget
 from chalicelib.core.targets.lambda_function import LambdaTarget
 from chalicelib.core.targets.sns import SnsTarget
@@ -33,6 +34,7 @@ TARGETS: tuple[type[Target], ...] = (
     StepFunctionsTarget,
     BatchTarget,
     EcsTarget,
+    GlueTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart, EachElement)
 _BY_TYPE: Mapping[str, type[Target]] = {kind: target for target in _ALL for kind in types_of(target)}

@@ -129,6 +129,11 @@ class Target(Document):
         return ()
 
     @classmethod
+    def prices_of(cls, run: Run) -> Prices | None:
+        """The list prices of what a run was billed for; None: those of the stack's settings."""
+        return cls.prices
+
+    @classmethod
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
         """Whether Sluice signs requests to AWS for a call of this target, and so needs a role for them."""
         return True

@@ -306,8 +306,8 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
     if details is None and needs_result:
         raise RuntimeError(f"the target of run {run_id} throttles; its event is delivered again, and gives the result")
     if details is None:  # throttled: schedules that wait for the end of the run do not wait for its details
-        return replace(update, reason=NOT_YET_GIVEN if update.state == "FAILED" else "")
-    reason = details.reason or (NOT_GIVEN if update.state == "FAILED" else "")
+        return replace(update, reason=update.reason or (NOT_YET_GIVEN if update.state == "FAILED" else ""))
+    reason = details.reason or update.reason or (NOT_GIVEN if update.state == "FAILED" else "")
     return replace(update, reason=reason, billed=details.billed, started_at=details.started_at, result=details.result)
 
 

@@ -19,6 +19,7 @@ export const TARGETS = [
   "step_functions",
   "batch",
   "ecs",
+  "glue",
   "dag",
 ] as const;
 

@@ -87,10 +87,13 @@ export function placeOf({ target }: Pick<StoredWorkflow, "target">): string {
     function: called,
     bus,
     state_machine,
+    task_definition,
     job_definition,
+    job,
     pool,
   } = target as unknown as Record<string, unknown>;
-  const found = [entry_point, queue_url, topic_arn, url, called, bus, state_machine, job_definition, pool];
+  const engines = [task_definition, job_definition, job];
+  const found = [entry_point, queue_url, topic_arn, url, called, bus, state_machine, ...engines, pool];
   return found.find((text): text is string => typeof text === "string") ?? "";
 }
 
