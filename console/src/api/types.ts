@@ -76,7 +76,7 @@ export interface App {
   owner?: string;
   namespace?: string | null;
   app?: string | null;
-  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget | null;
   data_bucket?: string | null;
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
@@ -156,6 +156,20 @@ export interface Backoff {
   growth?: "exponential" | "fixed";
   delay?: string;
   max_delay?: string;
+}
+
+export interface BatchTarget {
+  type: "batch";
+  job_queue: string;
+  job_definition: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  parameters?: Record<string, string>;
+  vcpus?: number | null;
+  memory_mib?: number | null;
+  share_identifier?: string | null;
+  scheduling_priority?: number | null;
+  poll_every?: string | null;
 }
 
 export interface BegunDag {
@@ -681,6 +695,16 @@ export interface Glances {
   gone: string[];
 }
 
+export interface GlueTarget {
+  type: "glue";
+  job: string;
+  arguments?: Record<string, string>;
+  worker_type?: string | null;
+  workers?: number | null;
+  execution_class?: "STANDARD" | "FLEX" | null;
+  poll_every?: string | null;
+}
+
 export interface Grant {
   to: string;
   run?: string[];
@@ -971,7 +995,7 @@ export interface Message {
   repeats?: number | null;
   ttl?: string | null;
   zone?: string;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget | null;
   workflow?: string | null;
 }
 
@@ -1122,7 +1146,7 @@ export interface NotFollowed {
 
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
-  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget;
   form?: "slack" | "teams" | null;
   console?: string | null;
 }
@@ -2102,7 +2126,7 @@ export interface StoredMessage {
   ttl: string | null;
   zone: string;
   next_fire: string | null;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget | null;
   workflow?: string | null;
 }
 
@@ -2271,7 +2295,7 @@ export interface StoredWorkflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
@@ -2457,7 +2481,7 @@ export interface Workflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
