@@ -55,6 +55,8 @@ export interface Allowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
@@ -748,6 +750,7 @@ export interface HttpTarget {
   headers?: Record<string, string | SecretReference>;
   timeout?: string;
   secret?: string | SecretReference | null;
+  body_secrets?: Record<string, unknown> | null;
 }
 
 export interface IgnoredObject {
@@ -1106,8 +1109,10 @@ export interface NotFollowed {
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
-  form?: "slack" | "teams" | null;
+  form?: "slack" | "teams" | "pagerduty" | "mail" | null;
   console?: string | null;
+  group?: string | null;
+  quiet?: QuietHours | null;
 }
 
 export interface Now {
@@ -1403,6 +1408,14 @@ export interface ProposedAllowed {
   allowed: Allowed;
   left_out: RefusedUse[];
   complete: boolean;
+}
+
+export interface QuietHours {
+  from: string;
+  to: string;
+  zone?: string;
+  days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+  urgent?: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
 }
 
 export interface QuietTrigger {
@@ -1931,6 +1944,8 @@ export interface StoredAllowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
