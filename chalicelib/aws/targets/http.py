@@ -124,7 +124,7 @@ def _filled(body: bytes, fields: Mapping[str, str]) -> bytes | Never:
         document = None
     if not isinstance(document, dict):
         return Never(f"the data has no place for {', '.join(fields)} of body_secrets; expected a JSON object")
-    return json.dumps(document | fields).encode()
+    return json.dumps({**document, **fields}).encode()
 
 
 def retry_after(text: str | None, now: Instant) -> Millis | None:

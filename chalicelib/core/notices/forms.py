@@ -155,7 +155,7 @@ def _named(event: Mapping[str, Any]) -> str:
 
 
 def _words(event: Mapping[str, Any]) -> str:
-    return WORDS.get(event["what"], event["what"])
+    return WORDS.get(event["what"], str(event["what"]))
 
 
 def _url(event: Mapping[str, Any], console: str | None) -> str | None:
