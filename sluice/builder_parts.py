@@ -83,6 +83,10 @@ class Probe(Part):
     """A document of the kind Probe, made by a function of this module."""
 
 
+class QuietHours(Part):
+    """A document of the kind QuietHours, made by a function of this module."""
+
+
 class Readiness(Part):
     """A document of the kind Readiness, made by a function of this module."""
 
@@ -638,12 +642,14 @@ def http(
     headers: Mapping[str, str | SecretReference] = UNSET,
     timeout: str = UNSET,
     secret: str | SecretReference | None = UNSET,
+    body_secrets: Mapping[str, Any] | None = UNSET,
 ) -> Target:
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in
     Secrets Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be
     a reference, too, and so may ``url``, with the ``host`` of the address. ``format``: the body is a
     CloudEvent in structured mode, or (``cloudevents-binary``) its attributes are headers and its data is the
-    body (E11).
+    body (E11). ``body_secrets`` are fields of the body, a JSON object, which Sluice reads right before the
+    call.
     """
     return Target(
         given(
@@ -656,6 +662,7 @@ def http(
                 "headers": headers,
                 "timeout": timeout,
                 "secret": secret,
+                "body_secrets": body_secrets,
             }
         )
     )
@@ -1345,17 +1352,20 @@ def notify(
     on: Sequence[Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]],
     to: Target,
     *,
-    form: Literal["slack", "teams"] | None = UNSET,
+    form: Literal["slack", "teams", "pagerduty", "mail"] | None = UNSET,
     console: str | None = UNSET,
+    group: str | None = UNSET,
+    quiet: QuietHours | None = UNSET,
 ) -> Notify:
     """The kinds of events ``on`` which Sluice sends a notice to the target ``to``. ``failed``: a run failed
     after its last attempt, or a delivery failed. ``aborted``: a job was aborted. ``missed_start``,
     ``missed_end``: a start or an end missed its deadline. ``data_late``, ``data_fresh``: a dataset with
-    ``fresh`` for which a schedule waits is late, and no longer is. ``form`` writes the notice as a message
-    for a webhook of Slack or of Microsoft Teams. ``console`` is the address of a web console, to which its
-    links lead.
+    ``fresh`` for which a schedule waits is late, and no longer is. ``form`` writes the notice for a webhook
+    of Slack or of Microsoft Teams, as an event of PagerDuty, or as a mail. ``console`` is the address of a
+    web console, to which its links lead. What follows a notice within ``group`` is sent as one, and nothing
+    is sent in the ``quiet`` hours.
     """
-    return Notify(given({"on": on, "to": to, "form": form, "console": console}))
+    return Notify(given({"on": on, "to": to, "form": form, "console": console, "group": group, "quiet": quiet}))
 
 
 def partition(dataset: str, count: int = UNSET, *, of: Literal["period"] | Last | Around | None = UNSET) -> Trigger:
@@ -1508,6 +1518,21 @@ def program_status(
             }
         )
     )
+
+
+def quiet_hours(
+    from_: str,
+    to: str,
+    *,
+    zone: str = UNSET,
+    days: Sequence[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] = UNSET,
+    urgent: Sequence[Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]] = UNSET,
+) -> QuietHours:
+    """Hours in which a rule sends nothing: what comes in them is sent at their end, as one notice. They begin at
+    ``from`` on each of ``days`` (none: every day) and may span midnight. Events of the kinds ``urgent`` are
+    sent at once all the same.
+    """
+    return QuietHours(given({"from": from_, "to": to, "zone": zone, "days": days, "urgent": urgent}))
 
 
 def quiet(of: Trigger, after: str) -> Trigger:
@@ -1946,6 +1971,7 @@ __all__ = [
     "probe",
     "program_status",
     "quiet",
+    "quiet_hours",
     "rate",
     "readiness",
     "registered",
@@ -2022,6 +2048,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Pool": (Pool,),
     "Probe": (probe,),
     "ProgramStatusTrigger": (program_status,),
+    "QuietHours": (quiet_hours,),
     "QuietTrigger": (quiet,),
     "Rate": (rate,),
     "Readiness": (readiness,),

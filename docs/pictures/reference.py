@@ -27,10 +27,11 @@ from chalicelib.core.definitions.dag import DagConcurrency, Edge, NewDag, Node
 from chalicelib.core.definitions.dataset import Dataset, Readiness
 from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
+from chalicelib.core.definitions.notify import Notify, QuietHours
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.period import PeriodRule
 from chalicelib.core.definitions.schedule import CatchUp, NewSchedule, Spread, Timeout
-from chalicelib.core.definitions.workflow import Deadline, Notify, Registered, Workflow
+from chalicelib.core.definitions.workflow import Deadline, Registered, Workflow
 from chalicelib.core.documents import Document, types_of
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool, Share
@@ -89,6 +90,7 @@ SECTIONS = (
             ("Resources", Resources),
             ("Deadline", Deadline),
             ("Notify", Notify),
+            ("QuietHours hours", QuietHours),
             ("Registered", Registered),
         ),
     ),

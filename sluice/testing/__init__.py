@@ -19,6 +19,6 @@ service.load()
 
 from sluice.errors import ApiRefused  # noqa: E402 - the service must be importable first
 from sluice.testing.app import App  # noqa: E402 - as above
-from sluice.testing.seen import Backfill, Condition, DagRun, Element, Job, Node, Record, Run  # noqa: E402 - as above
+from sluice.testing.seen import Backfill, Condition, DagRun, Element, Job, Node, Notice, Record, Run  # noqa: E402 - as above
 
-__all__ = ["ApiRefused", "App", "Backfill", "Condition", "DagRun", "Element", "Job", "Node", "Record", "Run"]
+__all__ = ["ApiRefused", "App", "Backfill", "Condition", "DagRun", "Element", "Job", "Node", "Notice", "Record", "Run"]

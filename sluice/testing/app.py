@@ -52,7 +52,7 @@ from sluice.testing.clock import HandClock
 from sluice.testing.engine import Act, Engine, make_ports, next_work, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads, ParsedRows
 from sluice.testing.memory_tables import MemoryTables
-from sluice.testing.seen import ACCOUNT, DagRun, Job, Record, Run, moment
+from sluice.testing.seen import ACCOUNT, DagRun, Job, Notice, Record, Run, moment
 from sluice.testing.tables import TABLES
 from sluice.testing.targets import PlayedTargets
 
@@ -369,6 +369,10 @@ class App(Engine):
         jobs = self.jobs(schedule, **partition)
         assert len(jobs) == 1, f"expected one waiting job of {schedule}, got {jobs or self.why(schedule)}"
         return jobs[0]
+
+    def notices(self) -> list[Notice]:
+        """The notices to people that targets got so far, in order."""
+        return [seen.notice_of(at, run) for at, run in self.targets.notices()]
 
     def records(self, schedule: str | None = None, /) -> list[Record]:
         """Work that never became a run, such as aborted jobs and skipped fires, in the order of recording. The

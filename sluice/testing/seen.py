@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from chalicelib.core import results, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.dags.status import Again
+from chalicelib.core.definitions.data import is_json
 from chalicelib.core.instants import Instant
 from chalicelib.core.results import Result
 from chalicelib.core.rows.backfill import Backfill as BackfillRow
@@ -49,6 +50,22 @@ class Condition:
     type: str
     met: bool
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notice to people that a target got: when, the target, and the body: JSON, or the text of a mail. What is read
+    from a secret right before the call is not in it."""
+
+    at: datetime
+    to: Mapping[str, Any]
+    body: Any
+
+
+def notice_of(at: Instant, run: RunRow) -> Notice:
+    data = run.request.data or {}
+    text = str(data["text"])
+    return Notice(moment(at), run.request.target, json.loads(text) if is_json(data["content_type"]) else text)
 
 
 @dataclass(frozen=True, slots=True)

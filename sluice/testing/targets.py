@@ -9,7 +9,8 @@ from typing import Any
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.worker import WorkerTarget
-from chalicelib.core import results
+from chalicelib.core import ids, results
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets import registry
@@ -26,6 +27,10 @@ _INSTEAD: Mapping[str, Answer] = {
     REFUSED: Never("the target refused the call for good"),
     UNREACHABLE: NoAnswer("the target did not answer"),
 }
+
+
+def _first(told: tuple[Instant, Run]) -> Instant:
+    return told[0]
 
 
 class Script:
@@ -64,6 +69,7 @@ class PlayedTarget:
         self.states: dict[Attempt, RunUpdate] = {}
         self.begun: list[Run] = []  # since the last call of `take_begun`
         self._accepted: set[Attempt] = set()  # with an answer that Sluice got
+        self.notices: dict[Attempt, tuple[Instant, Run]] = {}  # that were delivered, each when it came first
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         del context
@@ -71,6 +77,8 @@ class PlayedTarget:
         if answer is not None and answer in _INSTEAD:
             return _INSTEAD[answer]
         attempt, target_id = (run.run_id, run.attempt), f"played/{run.run_id}-{run.attempt}"
+        if ids.is_of_notice(run.schedule):
+            self.notices.setdefault(attempt, (self._clock.now(), run))
         if self._has_lifecycle:
             self.started[attempt] = target_id
             self.states.setdefault(attempt, RunUpdate("RUNNING", self._clock.now(), target_id=target_id))
@@ -128,6 +136,10 @@ class PlayedTargets:
         if kind not in self._played:
             self._played[kind] = PlayedTarget(self._clock, registry.of_type(kind).has_lifecycle, self.script)
         return self._played[kind]
+
+    def notices(self) -> list[tuple[Instant, Run]]:
+        """The deliveries of notices to people, in order."""
+        return sorted((each for target in self._played.values() for each in target.notices.values()), key=_first)
 
     def take_begun(self) -> list[Run]:
         """The runs that targets have accepted since the last call."""

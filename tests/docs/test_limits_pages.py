@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.limits.policies import Policy
@@ -71,3 +72,7 @@ def test_the_workflow_of_the_notices_page_is_accepted() -> None:
     rules = Workflow.model_validate(workflow).notify
     assert {what for rule in rules for what in rule.on} == {"failed", "aborted", "missed_start", "missed_end"}
     assert set(notice) == {"workflow", "count", "since", "until", "events"}
+    forms = [
+        Notify.model_validate(each).form for text in blocks("notices.md", "json") if "on" in (each := json.loads(text))
+    ]
+    assert forms == [None, "slack", "pagerduty", "mail"]

@@ -253,6 +253,43 @@ def test_a_delivery_succeeds_at_once(sluice_app: type[App]) -> None:
     assert app.run("join").state == "SUCCEEDED"
 
 
+PAGER = {
+    "type": "http",
+    "url": "https://events.pagerduty.com/v2/enqueue",
+    "body_secrets": {"routing_key": {"ssm": "/sluice-target/demo/pagerduty"}},
+}
+
+
+def test_w9_a_test_sees_the_incident_that_a_failure_opens(sluice_app: type[App]) -> None:
+    app = sluice_app(document(on(FLIGHTS), notify=[{"on": ["failed"], "form": "pagerduty", "to": PAGER}]), at=AT)
+    app.partition("flights", day=1)
+    app.run("join").fail("disk full")
+    app.advance("1m")
+    [opened] = app.notices()
+    assert (opened.to["url"], opened.body["event_action"]) == (PAGER["url"], "trigger")
+    assert opened.body["payload"]["summary"] == "demo.flights.join failed: disk full"
+    app.partition("flights", day=2)
+    app.run("join", day=2).succeed()
+    app.advance("10m")
+    assert [told.body["event_action"] for told in app.notices()] == ["trigger", "resolve"]
+
+
+def test_w9_a_test_sees_quiet_hours_end(sluice_app: type[App]) -> None:
+    team = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:000000000000:sluice-target-team"}
+    night = {"from": "12:00", "to": "06:00", "zone": "Europe/Paris"}
+    app = sluice_app(
+        document(on(FLIGHTS), notify=[{"on": ["failed"], "form": "mail", "to": team, "quiet": night}]), at=AT
+    )
+    app.partition("flights", day=1)
+    app.run("join").fail("disk full")
+    app.advance_to("2026-03-03T04:55Z")
+    assert app.notices() == []
+    app.advance("10m")
+    [told] = app.notices()
+    assert told.body.startswith("demo.flights.join: 1 event\n")
+    assert "disk full" in told.body
+
+
 def test_a_cancelled_run_and_job_stay_cancelled(sluice_app: type[App]) -> None:
     app = sluice_app(document(on(FLIGHTS, {"type": "concurrency", "max": 1, "on_unmet": "wait"})), at=AT)
     app.partition("flights", day=1)

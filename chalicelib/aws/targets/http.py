@@ -50,10 +50,15 @@ class HttpTarget(Untracked):
         self, target: Mapping[str, Any], body: bytes, content_type: str, run_headers: Mapping[str, str]
     ) -> Reply | Never | NotNow | NoAnswer:
         method = str(target["method"])
-        sent = None if method in WITHOUT_BODY else body
-        own = self._headers(target["headers"])
+        own = self._read(target["headers"], self._secrets.header)
         if isinstance(own, Never | NotNow):
             return own  # a call is never made without one of its headers
+        inside = self._read(target.get("body_secrets") or {}, self._secrets.field)
+        if isinstance(inside, Never | NotNow):
+            return inside
+        sent = None if method in WITHOUT_BODY else _filled(body, inside)
+        if isinstance(sent, Never):
+            return sent
         url = self._url(target["url"])
         if isinstance(url, Never | NotNow):
             return url
@@ -72,7 +77,7 @@ class HttpTarget(Untracked):
             return Never(f"the callback was not made: {error}")
         except NotReached as error:
             return NoAnswer(str(error))
-        secret = _secrets_in(target, own, url)
+        secret = [*_secrets_in(target, own, url), *_in_json(inside.values())]
         return replace(reply, body=_masked(reply.body, secret)) if secret else reply
 
     def _url(self, stored: str | Mapping[str, Any]) -> str | Never | NotNow:
@@ -81,14 +86,16 @@ class HttpTarget(Untracked):
             return stored
         return self._secrets.address(name_of(stored), str(stored["host"]))
 
-    def _headers(self, stored: Mapping[str, Any]) -> dict[str, str] | Never | NotNow:
-        """The headers of a document, with the values of the secrets that they name."""
+    def _read(
+        self, stored: Mapping[str, Any], read: Callable[[str], str | Never | NotNow]
+    ) -> dict[str, str] | Never | NotNow:
+        """The headers or body fields of a document, with the values of the secrets that they name."""
         found: dict[str, str] = {}
-        for header, value in stored.items():
-            text = value if isinstance(value, str) else self._secrets.header(name_of(value))
+        for name, value in stored.items():
+            text = value if isinstance(value, str) else read(name_of(value))
             if not isinstance(text, str):
                 return text
-            found[header] = text
+            found[name] = text
         return found
 
     def _judge(self, reply: Reply) -> Answer:
@@ -105,6 +112,19 @@ class HttpTarget(Untracked):
         if 300 <= reply.status < 400:
             return Never(f"{why}; redirects are not followed; configure the final address")
         return Never(why)
+
+
+def _filled(body: bytes, fields: Mapping[str, str]) -> bytes | Never:
+    """The body with these fields, whose values come from secrets; or why it has no place for them."""
+    if not fields:
+        return body
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        return Never(f"the data has no place for {', '.join(fields)} of body_secrets; expected a JSON object")
+    return json.dumps({**document, **fields}).encode()
 
 
 def retry_after(text: str | None, now: Instant) -> Millis | None:
@@ -134,6 +154,11 @@ def _parts(url: str) -> list[str]:
     values = [pair.partition("=")[2] or pair for pair in address.query.split("&")]
     found = [f"{path}?{address.query}", path, *path.split("/"), *values]
     return _long(form for part in found for form in (part, unquote(part), part.replace("/", "\\/")))
+
+
+def _in_json(values: Iterable[str]) -> list[str]:
+    """Secrets as they are, and as JSON may write them."""
+    return [form for value in values for form in dict.fromkeys((value, json.dumps(value)[1:-1]))]
 
 
 def _long(parts: Iterable[str]) -> list[str]:

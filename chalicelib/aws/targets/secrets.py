@@ -59,6 +59,14 @@ class Secrets:
             return Never(f"secret {name} holds no text of printable ASCII characters, which a header can have")
         return text.strip() if isinstance(text, str) else text
 
+    def field(self, name: str) -> str | Never | NotNow:
+        """The value for a field of a body; or why it cannot be read."""
+        text = self.text(name)
+        if isinstance(text, str) and not text.strip():
+            self._known.pop(name, None)  # a corrected value counts at once
+            return Never(f"secret {name} is empty; expected a text")
+        return text.strip() if isinstance(text, str) else text
+
     def address(self, name: str, host: str) -> str | Never | NotNow:
         """The web address that a secret holds, if it is one of this host; or why it cannot be called."""
         text = self.text(name)

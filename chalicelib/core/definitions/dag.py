@@ -24,9 +24,10 @@ from pydantic import (
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
+from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.per import Per
 from chalicelib.core.definitions.schedule import CatchUp, Schedule, Timeout, TimeoutOrNever
-from chalicelib.core.definitions.workflow import Deadline, Notify, RunTimeout
+from chalicelib.core.definitions.workflow import Deadline, RunTimeout
 from chalicelib.core.documents import (
     ONCE_EACH,
     STORED,

@@ -18,8 +18,9 @@ from chalicelib.core.definitions.data import Carried, refuse_data_uri
 from chalicelib.core.definitions.each import Each
 from chalicelib.core.definitions.incomplete import Incomplete
 from chalicelib.core.definitions.listed import Listed, check_listed
+from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.per import Per
-from chalicelib.core.definitions.workflow import Deadline, Notify, PoolReference, RunTimeout
+from chalicelib.core.definitions.workflow import Deadline, PoolReference, RunTimeout
 from chalicelib.core.documents import (
     STORED,
     Described,

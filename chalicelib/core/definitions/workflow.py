@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict, Field, Tag, field_validator, model_validator
 
 from chalicelib.core.constraints.approval import Approval
+from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.documents import (
     ONCE_EACH,
     Described,
@@ -25,7 +26,6 @@ from chalicelib.core.names import dataset_name
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Delivery, Retries
-from chalicelib.core.targets.urls import check_url
 
 DEFAULT_PRIORITY = 5
 # That a workflow reads, and that it produces: the transaction at the end of a run registers a partition of each.
@@ -65,50 +65,6 @@ class Deadline(Document):
         if self.start_within is None and self.end_within is None:
             raise invalid("", "start_within, end_within, or both", "neither", "such as end_within: 2h")
         return self
-
-
-ConsoleUrl = Annotated[str, Field(max_length=500), AfterValidator(check_url)]
-
-# The rules for notices (W9, H5). A notice is a message, so it has tries and dead letters as any delivery has.
-What = Literal["failed", "aborted", "missed_start", "missed_end", "data_late", "data_fresh"]
-
-
-class Notify(Document):
-    """The kinds of events ``on`` which Sluice sends a notice to the target ``to``.
-
-    ``failed``: a run failed after its last attempt, or a delivery failed. ``aborted``: a job was aborted.
-    ``missed_start``, ``missed_end``: a start or an end missed its deadline. ``data_late``, ``data_fresh``: a dataset
-    with ``fresh`` for which a schedule waits is late, and no longer is.
-
-    ``form`` writes the notice as a message for a webhook of Slack or of Microsoft Teams. ``console`` is the address of
-    a web console, to which its links lead.
-    """
-
-    on: Annotated[tuple[What, ...], Field(min_length=1), ONCE_EACH]
-    to: AnyTarget
-    # Left out unless they are given: older code refuses a field that it does not know.
-    form: Literal["slack", "teams"] | None = Field(default=None, exclude_if=lambda given: given is None)
-    console: ConsoleUrl | None = Field(default=None, exclude_if=lambda given: given is None)
-
-    @model_validator(mode="after")
-    def _goes_to_a_webhook(self) -> Notify:
-        if self.form is None and self.console is not None:
-            raise invalid("console", "console with a form", "no form", "add form: slack or form: teams")
-        if self.form is not None and not self.to.posts:
-            hint = "name the webhook as {type: http, url: {ssm: NAME, host: HOST}}"
-            raise invalid("to", f"an http target with the method POST for form: {self.form}", self.to.type, hint)
-        if self.form is not None and getattr(self.to, "format", None) is not None:
-            hint = f"remove the format: a webhook for {self.form} reads no CloudEvents"
-            raise invalid("to.format", "either a form or a format", "both", hint)
-        return self
-
-    @field_validator("to")
-    @classmethod
-    def _takes_messages(cls, to: AnyTarget) -> AnyTarget:
-        if to.has_lifecycle:
-            hint = "to run a workflow after a failure, use a schedule with a program_status trigger"
-            raise invalid("", "a target that takes a message", f"one of type {to.type}", hint)
-        return to
 
 
 def _check_pool(pool: str) -> str:

@@ -29,6 +29,9 @@ from chalicelib.core.triggers.size import size_key
 
 # What the run of a node announces to its DAG beside its status: after it, nodes may start by their join rules (W17).
 ENDED = "ENDED"
+# What a success announces while an incident may be open that it ends (W9).
+RECOVERED = "RECOVERED"
+OF_NO_EVENT = (ENDED, RECOVERED)  # announcements for which no schedule waits
 
 
 def partition_event(name: str, dataset: Dataset, texts: Sequence[str], instant: Instant, now: Instant) -> Event:
@@ -166,12 +169,13 @@ def reached(run: Run) -> tuple[str, ...]:
 
 def announced(run: Run) -> tuple[str, ...]:
     """The statuses that a run has to announce: first those that are not announced yet, then that of its state, last
-    that a node has ended. An element of a node announces its end alone, which is counted: the statuses are those of
-    the run of the node (W19)."""
+    that a node has ended, and that an incident may end with it (W9). An element of a node announces its end alone,
+    which is counted: the statuses are those of the run of the node (W19)."""
     if run.element is not None:
         return ended(run)
     status = status_of(run)
-    return (*run.announce, *((status,) if status else ()), *ended(run))
+    recovered = (RECOVERED,) if run.recovers and run.state == "SUCCEEDED" else ()
+    return (*run.announce, *((status,) if status else ()), *ended(run), *recovered)
 
 
 def status_of(run: Run) -> str | None:

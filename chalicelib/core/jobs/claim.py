@@ -8,6 +8,7 @@ from dataclasses import replace
 from chalicelib.core import ids
 from chalicelib.core.constraints import approval
 from chalicelib.core.definitions import data
+from chalicelib.core.definitions.notify import follows_ends
 from chalicelib.core.definitions.overrides import (
     constraints_of,
     properties_of,
@@ -125,6 +126,7 @@ def build_run(
         event=job.event,
         # Failures of a backfill do not pause the schedule (L19).
         pause_after=schedule.pause_after_failures if job.backfill is None else None,
+        recovers=_recovers(job, schedule, workflow),
         backfill=job.backfill,
         rerun_of=job.rerun_of,
         spread=(job.index, schedule.spread.count) if schedule.spread and job.traits.timed else (),
@@ -155,6 +157,14 @@ def _with_lineage(run: Run, prefix: str) -> Run:
     of_target = registry.of_type(run.target_kind)
     target = of_target.with_lineage(run.request.target, subjects.spark_properties(prefix, run))
     return replace(run, request=replace(run.request, target=target))
+
+
+def _recovers(job: Job, schedule: Schedule, workflow: Workflow) -> bool | None:
+    """Whether the success of the run may end an incident; None if not. An element is only a part of what recovers, and
+    nothing follows a delivery: its dead letter waits for a person."""
+    if job.element or not workflow.target.has_lifecycle:
+        return None
+    return follows_ends((*workflow.notify, *schedule.notify)) or None
 
 
 def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:

@@ -1,4 +1,4 @@
-"""Notices as messages for webhooks of Slack and of Microsoft Teams.
+"""Notices as messages for webhooks of Slack and of Microsoft Teams, as events of PagerDuty, and as mails.
 
 A reason comes from outside, so it is never read as markup: no link, no mention of a channel.
 """
@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from chalicelib.core.rows.notice import NoticeWindow
 from chalicelib.core.text import count_of
 
 Json = dict[str, Any]
 MAX_HEADER = 150  # characters of a header in Slack: https://docs.slack.dev/reference/block-kit/blocks/header-block
 MAX_TEXT = 3_000  # of a text in Slack: https://docs.slack.dev/reference/block-kit/blocks/section-block
+MAX_SUMMARY = 1_024  # https://developer.pagerduty.com/docs/send-alert-event
+MAX_SUBJECT = 100  # https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 
 WORDS = {
     "failed": "failed",
@@ -24,12 +27,31 @@ WORDS = {
     "data_fresh": "has fresh data again",
 }
 
+# Of PagerDuty: what has failed, and what is late.
+SEVERITIES = {"missed_start": "warning", "missed_end": "warning", "data_late": "warning"}
 
-def written(notice: Mapping[str, Any], form: str | None, console: str | None) -> Mapping[str, Any]:
-    """The body of the message of a notice: the notice itself without a ``form``."""
-    if form is None:
-        return notice
-    return slack(notice, console) if form == "slack" else teams(notice, console)
+
+def written(window: NoticeWindow, notice: Mapping[str, Any]) -> Json | str:
+    """The body of the message of a notice in the form of its window, which the notice leaves behind."""
+    match window.form:
+        case "slack":
+            return slack(notice, window.console)
+        case "teams":
+            return teams(notice, window.console)
+        case "pagerduty":
+            return pagerduty(notice, window.console, window.incident or "", resolves=window.opened_at is None)
+        case "mail":
+            return mail(notice, window.console)
+        case _:
+            return dict(notice)
+
+
+def addressed(window: NoticeWindow, notice: Mapping[str, Any]) -> Json:
+    """The fields of the target of a notice that its form sets: the subject of a mail, unless the rule has one. Names
+    have no line breaks, so neither has a subject."""
+    if window.form != "mail" or window.target.get("subject") is not None:
+        return {}
+    return {"subject": _shortened(_summary(notice), MAX_SUBJECT)}
 
 
 def slack(notice: Mapping[str, Any], console: str | None) -> Json:
@@ -75,19 +97,68 @@ def teams(notice: Mapping[str, Any], console: str | None) -> Json:
     return {"type": "message", "attachments": [attached]}
 
 
+def pagerduty(notice: Mapping[str, Any], console: str | None, incident: str, resolves: bool) -> Json:
+    """An event of the Events API v2 without its ``routing_key``, which Sluice adds right before the call. Each event
+    with the same ``incident`` belongs to one incident, and ``resolves`` ends it.
+
+    https://developer.pagerduty.com/docs/send-alert-event"""
+    if resolves:
+        return {"event_action": "resolve", "dedup_key": incident}
+    first = notice["events"][0]
+    told = f"{_summary(notice)}: {first['reason']}" if first["reason"] else _summary(notice)
+    links = [(_named(event), _url(event, console)) for event in notice["events"]]
+    return {
+        "event_action": "trigger",
+        "dedup_key": incident,
+        "payload": {
+            "summary": _shortened(told, MAX_SUMMARY),
+            "source": notice["workflow"],
+            "severity": SEVERITIES.get(first["what"], "error"),
+            "timestamp": first["at"],
+            "component": first["schedule"],
+            "group": ".".join(notice["workflow"].split(".")[:2]),
+            "class": first["what"],
+            "custom_details": {name: notice[name] for name in ("count", "since", "until", "events")},
+        },
+        "client": "Sluice",
+        **({"client_url": console} if console is not None else {}),
+        "links": [{"href": url, "text": name} for name, url in links if url is not None],
+    }
+
+
+def mail(notice: Mapping[str, Any], console: str | None) -> str:
+    """The text of a mail: a paragraph for each event."""
+    parts = [_head(notice)]
+    for event in notice["events"]:
+        lines = [f"{_named(event)} {_words(event)} at {event['at']}", event["reason"], _url(event, console) or ""]
+        parts.append("\n".join(filter(None, lines)))
+    if rest := notice["count"] - len(notice["events"]):
+        parts.append(f"and {rest} more, from {notice['since']} to {notice['until']}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(notice: Mapping[str, Any]) -> str:
+    """What one event is about; of several, how many there are."""
+    if notice["count"] != 1:
+        return _head(notice)
+    event = notice["events"][0]
+    return f"{_named(event)} {_words(event)}"
+
+
 def _head(notice: Mapping[str, Any]) -> str:
     return f"{notice['workflow']}: {count_of(notice['count'], 'event')}"
 
 
-def _named(event: Mapping[str, str]) -> str:
-    return event["schedule"]
+def _named(event: Mapping[str, Any]) -> str:
+    element = "" if event.get("element") is None else f"[{event['element']}]"
+    return f"{event['schedule']}{element}"
 
 
-def _words(event: Mapping[str, str]) -> str:
-    return WORDS.get(event["what"], event["what"])
+def _words(event: Mapping[str, Any]) -> str:
+    return WORDS.get(event["what"], str(event["what"]))
 
 
-def _url(event: Mapping[str, str], console: str | None) -> str | None:
+def _url(event: Mapping[str, Any], console: str | None) -> str | None:
     """The address of the run or job in the console; of the schedule if its data is late."""
     if console is None:
         return None
@@ -107,6 +178,11 @@ def _cut(text: str, most: int) -> str:
     kept = text[: most - 3]
     start = kept.rfind("&")
     return (kept[:start] if start > kept.rfind(";") else kept) + "..."
+
+
+def _shortened(text: str, most: int) -> str:
+    """A text without escapes of at most ``most`` characters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _paragraph(inlines: list[Json]) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.stored import StoredRow
 
 
@@ -15,7 +15,7 @@ class PendingNotice(StoredRow):
     """A failure, an abort or a missed deadline that a notice has to report. The transaction that records the failure,
     abort or deadline creates it; the notice window that takes it in deletes it.
 
-    ``id`` is that of the job or run.
+    ``id`` is that of the job or run, and ``element`` the index of the element for which it runs (W19).
     """
 
     workflow: str
@@ -27,13 +27,18 @@ class PendingNotice(StoredRow):
     rev: int = 1
     leases: int = 0
     wake_at: Instant | None = None
+    element: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeWindow(StoredRow):
     """The last notice of a workflow to one target, over a ``channel``. The target gets no other before ``until``. Then
     one notice reports all events that came meanwhile: ``count`` of them, the first ones in ``events``. Without any,
-    Sluice deletes the row. ``form`` and ``console`` are those of the rule."""
+    Sluice deletes the row. ``form``, ``console``, ``group`` and quiet ``hours`` are those of the rule.
+
+    ``incident`` is the key of an incident of PagerDuty. It is open since ``opened_at``, when its last message was
+    written. ``trouble_at`` and ``trouble_id`` are the latest event that no success has ended since. While nothing is to
+    be sent, the row of an open incident is at rest until ``forgotten_at``."""
 
     workflow: str
     channel: str
@@ -41,12 +46,19 @@ class NoticeWindow(StoredRow):
     since: Instant
     until: Instant
     count: int = 0
-    events: tuple[Mapping[str, str], ...] = ()
+    events: tuple[Mapping[str, Any], ...] = ()
     rev: int = 1
     leases: int = 0
     wake_at: Instant | None = None
     form: str | None = None
     console: str | None = None
+    group: Millis | None = None
+    hours: Mapping[str, Any] | None = None
+    incident: str | None = None
+    opened_at: Instant | None = None
+    trouble_at: Instant | None = None
+    trouble_id: str | None = None
+    forgotten_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

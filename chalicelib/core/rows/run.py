@@ -146,8 +146,9 @@ class Run(StoredRow):
 
     ``version`` is that of the schedule whose properties the run carries, and ``workflow_version`` that of the
     workflow's definition at the claim (T10; 0 if it has none). ``cancel``: Sluice requests the cancel from the target
-    until the run has ended. ``pause_after`` is the number of failures in a row that pause its schedule. ``outcome`` is
-    the kind of a failure other than a plain one.
+    until the run has ended. ``pause_after`` is the number of failures in a row that pause its schedule. ``recovers``:
+    its success may end an incident that a notice has opened (W9). ``outcome`` is the kind of a failure other than a
+    plain one.
 
     ``paced_from`` and ``paced_until``: with the permits of its paces a start call may begin between these instants;
     None once the permits are used up. While the run queues for new ones, ``queued_in`` and ``rank`` are its limit and
@@ -223,6 +224,7 @@ class Run(StoredRow):
     unknown_answer: bool = False
     cancel: bool = False
     pause_after: int | None = None
+    recovers: bool | None = None
     backfill: str | None = None
     rerun_of: str | None = None
     run_timeout: Millis | None = None

@@ -12,12 +12,14 @@ from chalicelib.core.documents import Duration, spanning
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Millis, duration
 from chalicelib.core.targets import urls
-from chalicelib.core.targets.secrets import Secret, arn_of, name_of
+from chalicelib.core.targets.secrets import OnlyReference, Secret, arn_of, name_of
 from chalicelib.core.targets.target import Delivered
 
 MAX_CALL: Millis = 30_000
 WITHOUT_BODY = ("GET", "DELETE")
 
+
+BodyField = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 
 CallTimeout = Annotated[
     Duration,
@@ -30,6 +32,8 @@ class HttpTarget(Delivered):
     Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be a reference, too,
     and so may ``url``, with the ``host`` of the address. ``format``: the body is a CloudEvent in structured mode, or
     (``cloudevents-binary``) its attributes are headers and its data is the body (E11).
+
+    ``body_secrets`` are fields of the body, a JSON object, which Sluice reads right before the call.
     """
 
     type: Literal["http"]
@@ -42,9 +46,24 @@ class HttpTarget(Delivered):
         default=None, exclude_if=lambda given: given is None
     )
 
+    # Left out unless it is given: older code refuses a field that it does not know.
+    body_secrets: Annotated[dict[BodyField, OnlyReference], Field(min_length=1, max_length=5)] | None = Field(
+        default=None, exclude_if=lambda given: given is None
+    )
+
     @property
     def posts(self) -> bool:
         return self.method == "POST"
+
+    @model_validator(mode="after")
+    def _has_a_body_for_secrets(self) -> Self:
+        if self.body_secrets is None:
+            return self
+        if self.method in WITHOUT_BODY:
+            raise invalid("method", "POST, PUT or PATCH with body_secrets", self.method, "it has no body")
+        if self.format is not None:
+            raise invalid("format", "either a format or body_secrets", "both", "name the secret in a header")
+        return self
 
     @model_validator(mode="after")
     def _carries_cloudevents(self) -> Self:
@@ -69,12 +88,15 @@ class HttpTarget(Delivered):
         for header, value in (stored.get("headers") or {}).items():
             if not isinstance(value, str):
                 yield _named(value, f"headers.{header}")
+        for name, value in (stored.get("body_secrets") or {}).items():
+            yield _named(value, f"body_secrets.{name}")
 
     @classmethod
     def is_signed(cls, stored: Mapping[str, Any]) -> bool:
         """Secrets are read from AWS; the call itself is none of AWS."""
         texts = (stored["url"], *(stored.get("headers") or {}).values())
-        return bool(stored.get("secret")) or any(isinstance(each, Mapping) for each in texts)
+        named = stored.get("secret") or stored.get("body_secrets")
+        return bool(named) or any(isinstance(each, Mapping) for each in texts)
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:

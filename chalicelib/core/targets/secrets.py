@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from chalicelib.core.access.allowed import own_arn
 from chalicelib.core.documents import Sparse
@@ -60,6 +60,17 @@ def tag(given: Any) -> str:
 _Reference = Annotated[SecretReference, Tag("@reference")]
 Secret = Annotated[Annotated[SecretName, Tag("@text")] | _Reference, Discriminator(tag)]
 TextOrSecret = Annotated[Annotated[str, Tag("@text")] | _Reference, Discriminator(tag)]
+
+
+def _refuse_text(given: Any) -> Any:
+    """Refuse a text in the place of a reference: it may be the secret itself, so the error does not repeat it."""
+    if isinstance(given, str):
+        hint = "put the value into a secret, and name it: {ssm: /sluice-target/<namespace>/<name>}"
+        raise invalid("", "a secret by reference, because every reader sees a document", "a text", hint)
+    return given
+
+
+OnlyReference = Annotated[SecretReference, BeforeValidator(_refuse_text)]
 
 
 def name_of(stored: str | Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ Nothing polls: the row of a watch wakes at these two instants only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from chalicelib.core import ids
@@ -58,7 +59,7 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
         notices_due: list[Write] = []
         for what, why in judged.missed:
             notice = PendingNotice(deadline.workflow, what, job_id, deadline.schedule, why, now, wake_at=now)
-            notices_due += notices.pending(rules, what, notice)
+            notices_due += notices.pending(rules, replace(notice, element=_element_of(job, attempts)))
         if ports.ledger.commit([Replace(judged.deadline), *notices_due]) is None:
             notices.hint(ports, notices_due)
             _hint(ports, job_id, judged.deadline.wake_at, now)
@@ -73,6 +74,12 @@ def _with_nodes(ports: Ports, judged: Judged, run: Run) -> Judged:
     active = dag_states.said_under_way(ports, run) if run.state == "RUNNING" else ""
     missed = tuple((what, f"{why}; {active}" if active else why) for what, why in judged.missed)
     return replace(judged, missed=missed)
+
+
+def _element_of(job: Job | None, attempts: Sequence[Run]) -> int | None:
+    """The index of the element that is late; None if the job is that of no element."""
+    work = attempts[-1] if attempts else job
+    return None if work is None or work.element is None else int(work.element["index"])
 
 
 def _next(*instants: Instant | None) -> Instant:

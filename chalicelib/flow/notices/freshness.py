@@ -105,6 +105,4 @@ def _notice(ports: Ports, watch: FreshnessWatch, name: str, reason: str, now: In
         return []
     rules = notices.rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
     what, notice_id = watch.telling, freshness.notice_id(watch, name)
-    return notices.pending(
-        rules, what, PendingNotice(schedule.workflow, what, notice_id, name, reason, now, wake_at=now)
-    )
+    return notices.pending(rules, PendingNotice(schedule.workflow, what, notice_id, name, reason, now, wake_at=now))

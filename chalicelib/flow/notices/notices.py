@@ -8,14 +8,15 @@ row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.message import Message
+from chalicelib.core.definitions.notify import RECOVERED, Notify
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.definitions.workflow import Notify, Workflow
+from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.notices import alerts as notice_alerts
 from chalicelib.core.notices.alerts import AlertStep, Channel
@@ -30,7 +31,7 @@ from chalicelib.core.why import Why, readers_of
 from chalicelib.core.writes import MAX_WRITES, Create, DeleteNotice, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
-from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
+from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
 
 MAX_REASON = 500  # characters
 
@@ -46,7 +47,30 @@ def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
     schedule = lookup.definition_of(ports, replace(schedule_state, version=run.version)) if schedule_state else None
     rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
     text = _short(run.reason, run.schedule)
-    return pending(rules, what, PendingNotice(run.workflow, what, run.run_id, run.schedule, text, now, wake_at=now))
+    at = now if run.ended_at is None else run.ended_at
+    return pending(rules, PendingNotice(run.workflow, what, run.run_id, run.schedule, text, at, wake_at=now))
+
+
+def may_recover(ports: Ports, run: Run) -> bool:
+    """Whether an incident may be open that the success of a run ends: its channel has a window, or a notice about its
+    schedule has not been taken in yet. A trouble that comes later is one after the run began."""
+    # The notices are read first: one that is taken in meanwhile has a window.
+    waiting = ports.jobs.notices(run.workflow, MAX_WRITES)
+    if len(waiting) == MAX_WRITES or any(each.schedule == run.schedule for each in waiting):
+        return True
+    channels = _channels(ports, _recovered(run, run.claimed_at))
+    return any(ports.rows.get(NoticeWindow, run.workflow, channel) is not None for channel in channels)
+
+
+def of_success(ports: Ports, run: Run, now: Instant) -> list[Write]:
+    """The pending notice to write together with the announcement of a success that may end an incident."""
+    notice = _recovered(run, now)
+    return [Put(notice)] if _channels(ports, notice) else []
+
+
+def _recovered(run: Run, now: Instant) -> PendingNotice:
+    """What a success says: that all is well since its run began."""
+    return PendingNotice(run.workflow, RECOVERED, run.run_id, run.schedule, "", run.claimed_at, wake_at=now)
 
 
 def of_job(ports: Ports, job: Job, what: str, reason: Why, now: Instant) -> list[Write]:
@@ -57,8 +81,9 @@ def of_job(ports: Ports, job: Job, what: str, reason: Why, now: Instant) -> list
         return []
     rules = rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
     text = _short(reason, job.schedule)
+    element = None if job.element is None else int(job.element["index"])
     return pending(
-        rules, what, PendingNotice(schedule.workflow, what, job.job_id, job.schedule, text, now, wake_at=now)
+        rules, PendingNotice(schedule.workflow, what, job.job_id, job.schedule, text, now, wake_at=now, element=element)
     )
 
 
@@ -97,19 +122,18 @@ def close_window(ports: Ports, workflow: str, channel: str) -> None:
     """Close the notice window of a channel when it ends, and send the notices that it has collected."""
     for _ in range(MAX_CONFLICTS):
         window, now = ports.rows.get(NoticeWindow, workflow, channel), ports.clock.now()
-        if window is None or window.until > now:
+        if window is None or _collects(window, now):
             return
         if not _take_all(ports, workflow, now):
             continue
         window = ports.rows.get(NoticeWindow, workflow, channel)
-        if window is None or window.until > now:
+        if window is None or _collects(window, now):
             return
         step = notice_alerts.close(window, now)
         plan = _plan_of(ports, window, step, channel, window.until, now)
         if ports.ledger.commit(plan) is None:
             _emit(ports, plan)
-            if step.window is not None:
-                ports.hints.send([kinds.ref(NoticeWindow, workflow, channel)], step.window.until, now)
+            _hint_window(ports, step.window, now)
             return
     raise too_many_conflicts(f"notice window {channel} of {workflow}", "the sweep will hint it again")
 
@@ -127,7 +151,7 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
     transaction. Returns False after a conflict."""
     workflow = notices_due[0].workflow
     plan: list[Write] = []
-    hints_due: list[tuple[Ref, Instant]] = []
+    begun: list[NoticeWindow | None] = []
     windows: dict[str, NoticeWindow | None] = {}
     wanted: dict[str, tuple[Channel, list[PendingNotice]]] = {}
     writes = 0
@@ -147,47 +171,55 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
         window = windows[channel]
         step = notice_alerts.add_notices(added, to, window, now)
         plan += _plan_of(ports, window, step, channel, added[0].id, now)
-        if window is None and step.window is not None:
-            hints_due.append((kinds.ref(NoticeWindow, workflow, channel), step.window.until))
+        begun += [step.window] if notice_alerts.at_rest(window) else []
     if ports.ledger.commit(plan) is not None:
         return False
     _emit(ports, plan)
-    for ref, at in hints_due:
-        ports.hints.send([ref], at, now)
+    for window in begun:
+        _hint_window(ports, window, now)
     return True
+
+
+def _collects(window: NoticeWindow, now: Instant) -> bool:
+    """Whether a window is not to be closed now: it ends, or is forgotten, later."""
+    return (window.until if window.forgotten_at is None else window.forgotten_at) > now
+
+
+def _hint_window(ports: Ports, window: NoticeWindow | None, now: Instant) -> None:
+    """Hint the end of a window, unless it is later than the maximum delay of a message: then the sweep finds it."""
+    if window is not None and window.wake_at is not None and window.wake_at - now <= MAX_DELAY:
+        ports.hints.send([kinds.ref(NoticeWindow, window.workflow, window.channel)], window.wake_at, now)
 
 
 def _channels(ports: Ports, notice: PendingNotice) -> dict[str, Channel]:
     schedule = lookup.definition_of(ports, ports.rows.get(ScheduleState, notice.schedule))
-    return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, notice.workflow)), notice.what)
+    return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, notice.workflow)), notice)
 
 
-def pending(rules: tuple[Notify, ...], what: str, notice: PendingNotice) -> list[Write]:
-    return [Put(notice)] if notice_alerts.channels(rules, what) else []
+def pending(rules: tuple[Notify, ...], notice: PendingNotice) -> list[Write]:
+    return [Put(notice)] if notice_alerts.channels(rules, notice) else []
 
 
 def _plan_of(
     ports: Ports, before: NoticeWindow | None, step: AlertStep, channel: str, source: object, now: Instant
 ) -> list[Write]:
     """The writes of a step: of the notice window, and of the message to send, if there is one."""
-    after: Write
-    if step.window is None and before is not None:
-        after = DeleteNotice(before)
-    elif step.window is not None:
-        after = Replace(step.window) if before is not None else Create(step.window)
-    else:
-        raise ValueError("expected a notice window before or after the step")
-    window = step.window or before
-    if step.notice is None or window is None:
+    if step.window is None:
+        return [DeleteNotice(before)] if before is not None else []
+    window = step.window
+    after: Write = Replace(window) if before is not None else Create(window)
+    if step.notice is None:
         return [after]
     app = window.workflow.rpartition(".")[0]
-    data: Mapping[str, Any] = step.notice
+    data: Any = step.notice
+    target = dict(window.target)
     if window.form is not None:
         from chalicelib.core.notices import forms  # few rules have a form
 
-        data = forms.written(data, window.form, window.console)
+        target |= forms.addressed(window, step.notice)
+        data = forms.written(window, step.notice)
     full = ids.message_schedule(app, notice_alerts.message_name(window.workflow, channel, source))
-    message = Message.model_validate({"due_time": iso(now + 1), "target": dict(window.target), "data": data})
+    message = Message.model_validate({"due_time": iso(now + 1), "target": target, "data": data})
     schedule_state: ScheduleState | None = ports.rows.get(ScheduleState, full)
     return [
         after,

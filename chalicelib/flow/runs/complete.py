@@ -134,14 +134,16 @@ def _follow(
 
 
 def is_awaited(ports: Ports, run: Run, status: str) -> bool:
-    """Whether something follows a status of a run: a schedule waits for it; or for its end a join rule of its DAG, or
-    the DAG run."""
+    """Whether something follows a status of a run: a schedule waits for it, or an incident ends with it (W9); or for
+    its end a join rule of its DAG, or the DAG run."""
     if status == build.ENDED:
         if run.element is not None:
             return True
         from chalicelib.flow.runs import dag_ends, joins  # few runs are those of nodes
 
         return joins.follow(ports, run.schedule) or dag_ends.is_awaited(ports, rounds.decides(run.correlation))
+    if status == build.RECOVERED:
+        return notices.may_recover(ports, run)
     return bool(ports.catalog.subscriptions(build.status_event(run, status).key, 1, None).items)
 
 
@@ -151,7 +153,7 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
     A schedule may subscribe between the read of the index and the write that dropped the status. Whether the status
     counts for that schedule is decided by their instants, as for any other event.
     """
-    late = [status for status in skipped if status != build.ENDED and is_awaited(ports, run, status)]
+    late = [status for status in skipped if status not in build.OF_NO_EVENT and is_awaited(ports, run, status)]
     for _ in range(MAX_CONFLICTS if late else 0):
         current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None:
@@ -172,6 +174,11 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         if run.announce[0] == build.ENDED:
             _settle(ports, run)
             ports.ledger.commit([Replace(complete.mark_announced(run, None, now))])
+            continue
+        if run.announce[0] == build.RECOVERED:
+            due = notices.of_success(ports, run, now)
+            if ports.ledger.commit([Replace(complete.mark_announced(run, None, now)), *due]) is None:
+                notices.hint(ports, due)
             continue
         if run.announce[0] == "FAILED":
             _hold_failing(ports, run)

@@ -306,6 +306,41 @@ def test_a_call_is_never_made_without_one_of_its_headers(
     assert server.seen == []
 
 
+KEY = {"routing_key": {"ssm": "/sluice-target/demo/key"}}
+
+
+def test_e5_a_secret_field_is_put_into_the_body_at_the_call(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value='k"0123456789\n', Type="SecureString")
+    manager.create_secret(Name="sluice-target-demo/hook", SecretString="plain")
+    server.status, server.body = 400, rb'{"got": "k\"0123456789"} k"0123456789'
+    signed = {"secret": {"secrets_manager": "sluice-target-demo/hook"}, "body_secrets": KEY}
+    called = run(server.url, {"content_type": "application/json", "text": '{"a": 1, "routing_key": ""}'}, **signed)
+    answer = target(secrets).start(called, CONTEXT)
+    [(_, _, headers, body)] = server.seen
+    assert json.loads(body) == {"a": 1, "routing_key": 'k"0123456789'}
+    assert verified(headers["Sluice-Signature"], server.url, body, {"1": "plain"})
+    assert isinstance(answer, Never)
+    assert "0123456789" not in answer.why and "***" in answer.why
+
+
+@pytest.mark.parametrize("text", ["[1]", "no JSON", '"text"'])
+def test_e5_a_body_without_a_place_for_a_field_is_not_sent(
+    server: Server, stores: tuple[Any, Any], text: str
+) -> None:  # fmt: skip
+    ssm, _ = stores
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value="k", Type="SecureString")
+    secrets = Secrets(lambda: ssm, nothing, lambda: NOON)
+    called = run(server.url, {"content_type": "application/json", "text": text}, body_secrets=KEY)
+    answer = target(secrets).start(called, CONTEXT)
+    assert answer == Never("the data has no place for routing_key of body_secrets; expected a JSON object")
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value=" ", Type="SecureString", Overwrite=True)
+    fresh = Secrets(lambda: ssm, nothing, lambda: NOON)
+    assert target(fresh).start(called, CONTEXT) == Never("secret /sluice-target/demo/key is empty; expected a text")
+    assert server.seen == []
+
+
 def test_a_callback_may_be_signed_with_a_referenced_secret(server: Server, stores: tuple[Any, Any]) -> None:
     ssm, manager = stores
     manager.create_secret(Name="sluice-target-demo/hook", SecretString="plain")

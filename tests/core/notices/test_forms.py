@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chalicelib.core.definitions.workflow import Notify
+from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.errors import from_validation
 from chalicelib.core.notices import alerts, forms
+from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 
 HOOK = {"type": "http", "url": {"ssm": "/sluice-target/demo/hook", "host": "hooks.slack.com"}}
 CONSOLE = "https://console.example/"
@@ -34,27 +35,30 @@ def notice(count: int = 1, **event: str) -> dict[str, Any]:
     }
 
 
+def written(told: dict[str, Any], form: str | None = None, console: str | None = None) -> Any:
+    window = NoticeWindow(told["workflow"], "c", HOOK, 0, 0, form=form, console=console)
+    return forms.written(window, told)
+
+
 def test_w9_without_a_form_a_notice_is_sent_as_it_is() -> None:
-    assert forms.written(notice(), None, None) == notice()
+    assert written(notice()) == notice()
 
 
 def test_w9_a_message_for_slack_links_to_the_console() -> None:
-    message = forms.written(notice(12), "slack", CONSOLE)
+    message = written(notice(12), "slack", CONSOLE)
     header, *events, rest = message["blocks"]
     assert header["text"] == {"type": "plain_text", "text": "demo.flights.clean: 12 events"}
     assert len(events) == 10
     link = f"*<https://console.example/open/{RUN}|demo.flights.nightly>* failed at 2026-03-02T12:00:30.000Z\ndisk full"
     assert events[0] == {"type": "section", "text": {"type": "mrkdwn", "text": link, "verbatim": True}}
     assert rest["elements"][0]["text"].startswith("and 2 more")
-    assert "<http" not in json.dumps(forms.written(notice(), "slack", None))
+    assert "<http" not in json.dumps(written(notice(), "slack", None))
 
 
 @pytest.mark.parametrize("reason", ["x" * 500, "&" * 500, "&" * 2_000, "<!channel> " * 400])
 def test_w9_a_message_for_slack_keeps_its_limits(reason: str) -> None:
     long = {"schedule": f"{'n' * 63}.{'a' * 63}.{'s' * 63}", "id": "r" * 300, "reason": reason}
-    message = forms.written(
-        notice(500, **long) | {"workflow": long["schedule"]}, "slack", "https://c.example/" + "p" * 480
-    )
+    message = written(notice(500, **long) | {"workflow": long["schedule"]}, "slack", "https://c.example/" + "p" * 480)
     assert len(message["blocks"]) <= 50
     assert len(message["blocks"][0]["text"]["text"]) <= 150
     for block in message["blocks"][1:-1]:
@@ -65,20 +69,20 @@ def test_w9_a_message_for_slack_keeps_its_limits(reason: str) -> None:
 
 
 def test_w9_a_message_for_teams_is_an_adaptive_card() -> None:
-    message = forms.written(notice(12, reason="[x](https://evil.example) **now**"), "teams", CONSOLE)
+    message = written(notice(12, reason="[x](https://evil.example) **now**"), "teams", CONSOLE)
     [attached] = message["attachments"]
     assert (message["type"], attached["contentType"]) == ("message", "application/vnd.microsoft.card.adaptive")
     card = attached["content"]
     assert (card["type"], card["version"], len(card["body"])) == ("AdaptiveCard", "1.4", 12)
     assert {part["type"] for part in card["body"]} == {"RichTextBlock"}  # which shows text as it is
     assert [action["url"] for action in card["actions"]] == [f"https://console.example/open/{RUN}"] * 6
-    longest = forms.written(notice(12, reason="語" * 500), "teams", CONSOLE)
+    longest = written(notice(12, reason="語" * 500), "teams", CONSOLE)
     assert len(json.dumps(longest, ensure_ascii=False).encode()) < 28_000
-    assert "actions" not in forms.written(notice(), "teams", None)["attachments"][0]["content"]
+    assert "actions" not in written(notice(), "teams", None)["attachments"][0]["content"]
 
 
 def test_w9_late_data_links_to_its_schedule() -> None:
-    late = forms.written(notice(what="data_late", id="demo.sales@2026@x"), "slack", CONSOLE)
+    late = written(notice(what="data_late", id="demo.sales@2026@x"), "slack", CONSOLE)
     assert "/open/demo.flights.nightly|" in late["blocks"][1]["text"]["text"]
 
 
@@ -103,5 +107,6 @@ def test_w9_a_rule_and_its_channel_without_a_form_are_as_before() -> None:
     rule = Notify.model_validate({"on": ["failed"], "to": HOOK})
     assert set(rule.model_dump(mode="json")) == {"on", "to"}
     shown = Notify.model_validate({"on": ["failed"], "to": HOOK, "form": "slack"})
-    channels = alerts.channels([rule, shown, rule], "failed")
+    late = PendingNotice("demo.flights.clean", "failed", RUN, "demo.flights.nightly", "disk full", 0)
+    channels = alerts.channels([rule, shown, rule], late)
     assert [channel.form for channel in channels.values()] == [None, "slack"]

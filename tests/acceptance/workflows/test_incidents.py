@@ -1,0 +1,156 @@
+"""W9: an incident of PagerDuty is opened once, and ended when its schedule has recovered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.targets.answers import Never
+from tests.acceptance.words import day
+from tests.acceptance.workflows.test_notices import notices, tells
+from tests.core.notices.test_pagerduty import RULE, TO
+from tests.support.schedules import at, partitions
+from tests.support.world import EMR, SQS, World, flights
+
+KEY = "sluice/demo.flights.daily/failed"
+OPENED, ENDED = ("trigger", KEY), ("resolve", KEY)
+
+
+@pytest.fixture
+def world() -> World:
+    made = World(wake_shards=1, history_shards=1)
+    made.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [RULE]}))
+    return made
+
+
+def run(world: World, number: int, state: str) -> None:
+    world.upload(day(number))
+    world.settle()
+    world.finish(state, "disk full" if state == "FAILED" else "")
+    world.settle()
+    world.pass_by("2s")
+
+
+def incidents(world: World) -> list[tuple[str, str]]:
+    return [(each["event_action"], each["dedup_key"]) for each in notices(world)]
+
+
+def left(world: World) -> int:
+    """How many rows of notices are left."""
+    return sum(item["pk"]["S"].startswith(("WINDOW#", "NOTICE#")) for _, item in world.tables.rows())
+
+
+def test_w9_a_failure_opens_an_incident_that_a_success_ends(world: World) -> None:
+    run(world, 1, "FAILED")
+    assert incidents(world) == [OPENED]
+    world.pass_by("20m")
+    run(world, 2, "FAILED")
+    assert incidents(world) == [OPENED, OPENED], "a repeat joins the incident by its key"
+    world.pass_by("20m")
+    run(world, 3, "SUCCESS")
+    assert incidents(world) == [OPENED, OPENED, ENDED]
+    world.pass_by("20m")
+    run(world, 4, "SUCCESS")
+    world.pass_by("20m")
+    assert incidents(world) == [OPENED, OPENED, ENDED], "a success without an incident says nothing"
+    assert left(world) == 0
+
+
+def test_w9_a_success_soon_after_waits_for_the_end_of_the_window(world: World) -> None:
+    run(world, 1, "FAILED")
+    run(world, 2, "SUCCESS")
+    assert incidents(world) == [OPENED], "its message may still be on its way"
+    world.pass_by("6m")
+    assert incidents(world) == [OPENED, ENDED]
+    world.pass_by("6m")
+    assert left(world) == 0
+
+
+def test_w9_a_run_that_began_before_a_failure_ends_nothing(world: World) -> None:
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+        world.pass_by("1s")
+    first, second = (each.id for each in world.targets.emr.runs.values())
+    world.emr_says(second, "FAILED", "disk full")
+    world.settle()
+    world.pass_by("10m")
+    world.emr_says(first, "SUCCESS")
+    world.settle()
+    world.pass_by("10m")
+    assert incidents(world) == [OPENED]
+    run(world, 3, "SUCCESS")
+    assert incidents(world) == [OPENED, ENDED]
+
+
+def test_w9_a_success_without_such_a_rule_reads_and_writes_nothing(world: World) -> None:
+    plain = {"target": EMR, "notify": [tells("failed")]}
+    world.deploy(flights({"daily": partitions()}, clean=plain))
+    run(world, 1, "SUCCESS")
+    [done] = world.runs("daily")
+    assert (done.recovers, done.announce) == (None, ())
+
+
+def test_w9_a_failed_delivery_waits_for_a_person(world: World) -> None:
+    world.deploy(flights({"tick": at("1 12 2 3 *", "notify")}, notify={"target": SQS, "notify": [RULE]}))
+    world.targets.queue.answers = [Never("no such queue")]
+    world.tick()
+    world.pass_by("3m")
+    assert incidents(world) == [("trigger", "sluice/demo.flights.tick/failed")]
+
+
+def test_w9_late_data_is_an_incident_until_it_comes() -> None:
+    made = World(wake_shards=1, history_shards=1)
+    fresh = {**flights({})["datasets"]["flights"], "fresh": "15m"}
+    document = flights({"daily": {**partitions(), "notify": [{**RULE, "on": ["data_late"]}]}})
+    made.deploy({**document, "datasets": {**document["datasets"], "flights": fresh}})
+    made.pass_by("20m")
+    key = "sluice/demo.flights.daily/data_late/demo.flights"
+    assert incidents(made) == [("trigger", key)]
+    made.upload(day(1))
+    made.settle()
+    made.pass_by("6m")
+    assert incidents(made) == [("trigger", key), ("resolve", key)]
+
+
+def test_w9_the_message_names_the_secret_and_never_holds_it(world: World) -> None:
+    run(world, 1, "FAILED")
+    [told] = [run_id for run_id, _ in world.targets.queue.messages if ".~notice-" in run_id]
+    [sent] = world.ports.runs.attempts(told)
+    assert sent.request.target["body_secrets"] == TO["body_secrets"]
+    assert "routing_key" not in str((sent.request.data or {})["text"])
+
+
+def test_w9_quiet_hours_keep_what_happens_in_them_for_their_end() -> None:
+    made = World(wake_shards=1, history_shards=1)
+    hours = {"from": "11:00", "to": "13:00", "urgent": ["aborted"]}
+    rule: dict[str, Any] = {**tells("failed"), "quiet": hours}
+    made.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule]}))
+    run(made, 1, "FAILED")
+    made.pass_by("20m")
+    run(made, 2, "FAILED")
+    made.pass_by("20m")
+    assert notices(made) == []
+    made.pass_by("21m")
+    [told] = notices(made)
+    assert (told["count"], told["until"]) == (2, "2026-03-02T13:01:00.000Z"), "at the next tick"
+    made.pass_by("10m")
+    run(made, 3, "FAILED")
+    assert [each["count"] for each in notices(made)] == [2, 1], "after the quiet hours at once again"
+
+
+def test_w9_a_mail_is_a_text_with_a_subject_of_its_own() -> None:
+    made = World(wake_shards=1, history_shards=1)
+    rule = {**tells("failed"), "form": "mail", "console": "https://console.example"}
+    made.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule]}))
+    run(made, 1, "FAILED")
+    [told] = [run_id for run_id, _ in made.targets.queue.messages if ".~notice-" in run_id]
+    [sent] = made.ports.runs.attempts(told)
+    [done] = made.runs("daily")
+    assert sent.request.target["subject"] == "demo.flights.daily failed"
+    assert sent.request.data == {
+        "content_type": "text/plain; charset=utf-8",
+        "text": "demo.flights.clean: 1 event\n\ndemo.flights.daily failed at 2026-03-02T12:00:00.000Z\ndisk full\n"
+        f"https://console.example/open/{done.run_id}\n",
+    }
