@@ -9,7 +9,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from chalicelib.aws.targets import api_models
 from chalicelib.aws.targets.assumed import AssumedRoles
+from chalicelib.aws.targets.aws_api import AwsApiTarget
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
@@ -21,6 +23,7 @@ from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from sluice.operations.ports import Begun
+from tests.support.api_calls import ApiCalls
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
@@ -222,6 +225,8 @@ class FakeTargets:
         self.worker = WorkerTarget(clock.now)
         self.machines = StateMachines(clock)
         self.step_functions = StepFunctionsTarget(self.machines, clock.now, pause=lambda seconds: None)
+        self.calls = ApiCalls()
+        self.api = AwsApiTarget(self.calls.make)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
         self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
@@ -233,11 +238,16 @@ class FakeTargets:
     def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
         return self.roles.renew(role)
 
+    def check(self, target: Mapping[str, Any]) -> None:
+        api_models.check(target)
+
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
         if kind == "step_functions":
             return self.step_functions  # the real one, on a simulated service
+        if kind == "aws_api":
+            return self.api  # so is this
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake
         if kind == "each":

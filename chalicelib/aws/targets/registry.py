@@ -31,6 +31,7 @@ ADAPTERS: Mapping[str, str] = {
     "lambda": "lambda_function",
     "event_bus": "event_bus",
     "step_functions": "step_functions",
+    "aws_api": "aws_api",
     "worker": "worker",
     "dag": "dag_start",
     "each": "each",
@@ -58,6 +59,11 @@ class AwsTargets:
         if refused is None:
             self.of(kind, role)
         return refused
+
+    def check(self, target: Mapping[str, Any]) -> None:
+        from chalicelib.aws.targets import api_models  # it reads the models of botocore
+
+        api_models.check(target)
 
     def probe(
         self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None

@@ -29,5 +29,9 @@ class LambdaTarget(Delivered):
         return bool(stored.get("wait"))
 
     @classmethod
+    def returns(cls, stored: Mapping[str, Any]) -> bool:
+        return cls.reports_end(stored)
+
+    @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
         return (Named("functions", str(stored["function"]), "function"),)

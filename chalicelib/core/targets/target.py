@@ -82,6 +82,7 @@ class Target(Document):
     batched_by: ClassVar[str | None] = None  # the field with the address, if one call delivers many runs to it
     event_source: ClassVar[str | None] = None  # the source of the EventBridge events about its runs (W7)
     needs_role: ClassVar[bool] = False  # called with the target role of a namespace alone (O10)
+    has_model: ClassVar[bool] = False  # the SDK's models check its document (`ports.Targets.check`)
     prices: ClassVar[Prices | None] = None  # list prices of what it bills; None: those of the stack's settings
 
     type: str
@@ -138,6 +139,11 @@ class Target(Document):
         """Whether Sluice learns how a run ends. Only then nodes of a DAG may follow it, and it may have a result (W18).
         ``stored`` are its fields."""
         return cls.has_lifecycle
+
+    @classmethod
+    def returns(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether the answer to a delivery is the result of its run (W18)."""
+        return False
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:

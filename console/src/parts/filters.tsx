@@ -17,6 +17,7 @@ export const TARGETS = [
   "lambda",
   "event_bus",
   "step_functions",
+  "aws_api",
   "dag",
 ] as const;
 
