@@ -21,7 +21,7 @@ _ATTRIBUTE = re.compile(rf"<aws\.scheduler\.({'|'.join(_ATTRIBUTES)})>")
 
 def api_call(action: str, given: Any) -> Document | None:
     """The target ``aws_api`` for an action of the SDK for Java, such as ``sfn:startExecution``; None for one that
-    botocore does not have, and for an input that Sluice would take for a template."""
+    botocore does not have, that answers with a stream, or whose input Sluice would take for a template."""
     from botocore import xform_name
     from botocore.session import Session
     from botocore.utils import EVENT_ALIASES
@@ -39,7 +39,10 @@ def api_call(action: str, given: Any) -> Document | None:
     operation = next((each for each in model.operation_names if each.lower() == called), None)
     if operation is None:
         return None
-    shape = model.operation_model(operation).input_shape
+    known_as = model.operation_model(operation)
+    if known_as.has_streaming_output or known_as.has_event_stream_output or known_as.has_event_stream_input:
+        return None
+    shape = known_as.input_shape
     return {
         "type": "aws_api",
         "service": name,

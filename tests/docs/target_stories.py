@@ -1,13 +1,16 @@
-"""The actions of the examples of docs/targets.md. Each function plays one example; the page holds its result."""
+"""The actions of the examples of docs/targets.md and docs/aws-api.md. Each function plays one example; the page holds
+its result."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from chalicelib.core.instants import Instant
 from chalicelib.flow.runs import actions
 from tests.docs.story import Story
+from tests.support.api_calls import refused
 from tests.support.state_machines import Execution
 from tests.support.world import World, flights
 
@@ -53,6 +56,17 @@ class ExecutionStory(Story):
         made = self._newest()[0]
         self._tell(f"the execution is {made.status}: error {made.error!r}, cause {made.cause!r}")
 
+    def throttles(self, service: str) -> None:
+        """The next call of AWS's API is throttled."""
+        self._tell(f"{service} throttles the next call")
+        self.world.targets.calls.refusals.append(refused("ThrottlingException", "Rate exceeded"))
+
+    def called(self) -> None:
+        """The calls since the last time, as AWS got them."""
+        for name, request in self.world.targets.calls.made:
+            self._tell(f"AWS gets {name} {json.dumps(request)}")
+        self.world.targets.calls.made.clear()
+
     def _living(self) -> Execution:
         return next(each for each in self._newest() if each.status == "RUNNING")
 
@@ -88,4 +102,14 @@ def executions(story: ExecutionStory) -> None:
     story.stopped()
 
 
-STORIES: dict[str, Callable[[ExecutionStory], None]] = {"executions": executions}
+def calls(story: ExecutionStory) -> None:
+    story.world.targets.calls.answers["ssm:PutParameter"] = {"Version": 7}
+    story.ready(1)
+    story.called()
+    story.throttles("SNS")
+    story.ready(2)
+    story.passes("5s")
+    story.called()
+
+
+STORIES: dict[str, Callable[[ExecutionStory], None]] = {"executions": executions, "calls": calls}

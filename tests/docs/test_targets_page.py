@@ -1,4 +1,4 @@
-"""Plays every example of docs/targets.md. The page must show the result, line by line."""
+"""Plays every example of docs/targets.md and docs/aws-api.md. The pages must show the results, line by line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sluice import yaml12
 from tests.docs.target_stories import STORIES, ExecutionStory
 from tests.support.world import World
 
-PAGE = Path(__file__).parents[2] / "docs" / "targets.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = "\n".join((DOCS / name).read_text() for name in ("targets.md", "aws-api.md"))
 EXAMPLE = re.compile(
     r"^<!-- target: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n.*?"
     r"^<!-- result: (?P=name) -->\n```\n(?P<lines>.*?)^```$",
@@ -27,8 +28,7 @@ class Example(NamedTuple):
 
 
 EXAMPLES = [
-    Example(found["name"], yaml12.load(found["yaml"]), found["lines"].splitlines())
-    for found in EXAMPLE.finditer(PAGE.read_text())
+    Example(found["name"], yaml12.load(found["yaml"]), found["lines"].splitlines()) for found in EXAMPLE.finditer(PAGES)
 ]
 
 
@@ -39,6 +39,6 @@ def test_a_target_does_what_its_page_says(world: World, example: Example) -> Non
     assert story.reported == example.reported, "\n".join(["the page should say:", *story.reported])
 
 
-def test_every_example_of_the_targets_page_is_tested() -> None:
+def test_every_example_of_the_pages_of_targets_is_tested() -> None:
     assert [example.name for example in EXAMPLES] == list(STORIES)
-    assert PAGE.read_text().count("```yaml") == len(EXAMPLES)
+    assert PAGES.count("```yaml") == len(EXAMPLES)

@@ -139,13 +139,13 @@ class _Form:
     def structure(self, shape: StructureShape, value: Any, field: str, filled_in: Any = ()) -> Any:
         if not isinstance(value, Mapping):
             return self._wrong(shape, value, field)
+        unknown = {name: nearest(name, shape.members) for name in value if name not in shape.members}
         for name in shape.required_members:
-            if name not in value and name not in filled_in:
+            if name not in {*value, *filled_in, *unknown.values()}:
                 missing = "expected a value, got nothing"
                 self.problems.add(SluiceError("invalid", missing, f"{field}.{name}", "add the field"))
-        for name in value:
-            if name not in shape.members:
-                self.problems.add(_unknown(name, shape, field))
+        for name, near in unknown.items():
+            self.problems.add(_unknown(name, near, shape, field))
         if getattr(shape, "is_tagged_union", False) and len(value) != 1:
             expected = f"exactly one of {', '.join(shape.members)}"
             self.problems.add(invalid(field, expected, sorted(value), "leave the others out"))
@@ -162,8 +162,8 @@ class _Form:
         self.problems.add(SluiceError("invalid", f"expected {expected}, got {got}", field, hint))
 
 
-def _unknown(name: str, shape: StructureShape, field: str) -> SluiceError:
-    near, members = nearest(name, shape.members), list(shape.members)
+def _unknown(name: str, near: str | None, shape: StructureShape, field: str) -> SluiceError:
+    members = list(shape.members)
     listed = ", ".join(members[:MAX_LISTED]) + (", ..." if len(members) > MAX_LISTED else "")
     hint = f"did you mean {near!r}?" if near else f"remove it; the members are {listed or 'none'}"
     return SluiceError("unknown_field", f"unknown field {name!r}", f"{field}.{name}", hint)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.errors import invalid
 from chalicelib.core.targets import templates
 from chalicelib.core.targets.target import Delivered
 
@@ -16,9 +15,8 @@ from chalicelib.core.targets.target import Delivered
 class AwsApiTarget(Delivered):
     """A call of AWS's API that is answered at once, such as ``{service: sns, action: publish, input: {...}}``.
 
-    Texts of the ``input`` may hold values of the run context (`templates`). With ``result``, the answer is the result
-    of the run (W18). What calls there are, and which input each takes, the models of the SDK say
-    (`aws/targets/api_models.py`)."""
+    Texts of the ``input`` may hold values of the run context. With ``result``, the answer is the result of the run
+    (W18). What calls there are, and which input each takes, the models of AWS say."""
 
     needs_role: ClassVar[bool] = True
     has_model: ClassVar[bool] = True
@@ -30,10 +28,7 @@ class AwsApiTarget(Delivered):
     result: bool = False
 
     @model_validator(mode="after")
-    def _is_a_call(self) -> AwsApiTarget:
-        if self.format is not None:
-            hint = "leave it out; the input has the form that the call takes"
-            raise invalid("format", "no format for a target of type aws_api", self.format, hint)
+    def _has_placeholders(self) -> AwsApiTarget:
         templates.check(self.input, "input")
         return self
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.targets.target import ARN, REGION, Delivered
+from chalicelib.core.targets.target import ARN, REGION, Formatted
 
 FunctionArn = Annotated[
     str,
@@ -16,7 +16,7 @@ FunctionArn = Annotated[
 ]
 
 
-class LambdaTarget(Delivered):
+class LambdaTarget(Formatted):
     """A call of a Lambda function. By default it is asynchronous, and Lambda retries failures; with ``wait`` it is
     synchronous, and its answer is the result of the run (W18)."""
 

@@ -182,10 +182,19 @@ class Target(Document):
 
 
 class Delivered(Target):
-    """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards. ``format``:
-    deliveries are CloudEvents (E11), of the type ``event_type``."""
+    """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards."""
 
     has_lifecycle: ClassVar[bool] = False
+
+    @classmethod
+    def log_of(cls, run: Run) -> Log:
+        kind = run.target_kind
+        return NoLog(f"a delivery to {kind} writes no log here; see its receiver's log; the context shows the data")
+
+
+class Formatted(Delivered):
+    """A delivery with the context or the data of its run. ``format``: deliveries are CloudEvents (E11), of the type
+    ``event_type``."""
 
     # Left out unless they are given: older code refuses a field that it does not know.
     format: Literal["cloudevents"] | None = Field(default=None, exclude_if=lambda given: given is None)
@@ -196,11 +205,6 @@ class Delivered(Target):
         if self.event_type is not None and self.format is None:
             raise invalid("event_type", "an event_type with format: cloudevents", "no format", "add the format")
         return self
-
-    @classmethod
-    def log_of(cls, run: Run) -> Log:
-        kind = run.target_kind
-        return NoLog(f"a delivery to {kind} writes no log here; see its receiver's log; the context shows the data")
 
 
 def require_lifecycle(
