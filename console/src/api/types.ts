@@ -55,6 +55,8 @@ export interface Allowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
@@ -74,7 +76,7 @@ export interface App {
   owner?: string;
   namespace?: string | null;
   app?: string | null;
-  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AwsApiTarget | null;
   data_bucket?: string | null;
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
@@ -136,6 +138,14 @@ export interface AuditRecord {
   after: Record<string, unknown> | null;
   reason: string | null;
   count: number;
+}
+
+export interface AwsApiTarget {
+  type: "aws_api";
+  service: string;
+  action: string;
+  input?: Record<string, unknown>;
+  result?: boolean;
 }
 
 export interface Backfill {
@@ -954,7 +964,7 @@ export interface Message {
   repeats?: number | null;
   ttl?: string | null;
   zone?: string;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AwsApiTarget | null;
   workflow?: string | null;
 }
 
@@ -1105,7 +1115,7 @@ export interface NotFollowed {
 
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
-  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AwsApiTarget;
   form?: "slack" | "teams" | null;
   console?: string | null;
 }
@@ -1931,6 +1941,8 @@ export interface StoredAllowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
@@ -2083,7 +2095,7 @@ export interface StoredMessage {
   ttl: string | null;
   zone: string;
   next_fire: string | null;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AwsApiTarget | null;
   workflow?: string | null;
 }
 
@@ -2252,7 +2264,7 @@ export interface StoredWorkflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AwsApiTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
@@ -2438,7 +2450,7 @@ export interface Workflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AwsApiTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
