@@ -443,6 +443,10 @@ class Targets(Protocol):
         """Get credentials of a role that are valid for the next minutes, unless there are some, and build the adapter.
         Returns why there are none."""
 
+    def check(self, target: Mapping[str, Any]) -> None:
+        """Raise ``invalid`` for the document of a target that no call can carry, by the models of the SDK (W22). Only
+        for types with ``has_model``."""
+
     def probe(
         self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None
     ) -> bytes | Never | NoAnswer:

@@ -70,9 +70,11 @@ def client_as(credentials: Any, service: str, **options: Any) -> Any:
     import botocore.session
     from botocore.credentials import CredentialResolver
 
+    from chalicelib.aws import models
+
     session = botocore.session.Session()
     session.register_component("credential_provider", CredentialResolver([_Given(credentials)]))
-    session.register_component("data_loader", _models())  # the models of services are read once for all roles
+    session.register_component("data_loader", models.loader(service))  # a model is read once for all roles
     return session.create_client(service, config=_config(options))
 
 
@@ -86,13 +88,6 @@ class _Given:
 
     def load(self) -> Any:
         return self._credentials
-
-
-@cache
-def _models() -> Any:
-    from botocore.loaders import Loader
-
-    return Loader()
 
 
 def _config(options: dict[str, Any]) -> Any:

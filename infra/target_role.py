@@ -3,7 +3,8 @@
     python -m infra.target_role demo --stage prod --queue arn:aws:sqs:eu-west-1:123456789012:demo-* > demo-target.yaml
 
 The role trusts the Lambdas `check`, `burst` and `run_state` of one stack, with the external id of the namespace. It may
-call the given targets and nothing else; with `--key` also those that a KMS key of your own encrypts. The template has
+call the given targets and nothing else; with `--key` also those that a KMS key of your own encrypts, and with `--action
+sns:Publish=arn:aws:sns:...` AWS's API, for targets of the type `aws_api`. The template has
 two parameters, the outputs `CheckRoleArn` and `RunStateRoleArn` of the stack. The parameter `TargetRoleArns` of the
 stack must name the role, and then the allow-list of the namespace.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from chalicelib.aws.targets.assumed import external_id
@@ -38,6 +39,10 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "glue_job": (r"arn:aws[a-z-]*:glue:[a-z0-9*-]+:\d{12}:job/\S+", "a Glue job"),
     "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
     "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
+    "action": (
+        r"[a-z0-9-]+:[A-Z][A-Za-z0-9]*\*?=(?:\*|arn:aws[a-z-]*:[a-z0-9-]+:\S+)",
+        "an action of IAM and the ARN of its resource, such as sns:Publish=arn:aws:sns:eu-west-1:123456789012:demo-*",
+    ),
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
@@ -59,7 +64,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
     `application`, `execution_role`, `job_queue`, `job_definition`, `cluster`, `task_definition`, `task_role`, `secret`,
-    `glue_job`, `parameter`, `key`. Raises `BadRole` for malformed names and ARNs, and for a role that may call nothing.
+    `glue_job`, `parameter`, `key`; an `action` is `<action>=<ARN>`. Raises `BadRole` for malformed names and ARNs, and
+    for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -69,7 +75,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
         form, word = _FORMS[kind]
         for arn in arns:
             if not re.fullmatch(form, arn, re.ASCII):
-                raise BadRole(f"expected the ARN of {word}, got {arn!r}")
+                what = word if kind == "action" else f"the ARN of {word}"
+                raise BadRole(f"expected {what}, got {arn!r}")
     for one, other, why in (
         ("application", "execution_role", NEEDS_APPLICATION),
         ("job_queue", "job_definition", NEEDS_DEFINITION),
@@ -164,7 +171,7 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
     ]
     return [
         {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources, **more}
-        for sid, actions, resources, more in wanted
+        for sid, actions, resources, more in (*wanted, *_calls(targets.get("action", ())))
         if resources
     ]
 
@@ -207,6 +214,15 @@ def _tasks(of: Callable[[str, str], list[str]]) -> list[Statement]:
     ]
 
 
+def _calls(given: Sequence[str]) -> Iterator[tuple[str, list[str], list[str], dict[str, Any]]]:
+    """A statement for each action of IAM, with all its resources."""
+    resources: dict[str, list[str]] = {}
+    for action, _, resource in (each.partition("=") for each in dict.fromkeys(given)):
+        resources.setdefault(action, []).append(resource)
+    for number, (action, on) in enumerate(resources.items(), 1):
+        yield f"Call{number}", [action], on, {}
+
+
 def _through(services: Sequence[str]) -> dict[str, Any]:
     return {"Condition": {"StringLike": {"kms:ViaService": [f"{service}.*.amazonaws.com*" for service in services]}}}
 
@@ -218,7 +234,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--stage", required=True, help="stage of the stack, such as prod")
     for kind, (_, word) in _FORMS.items():
         option = f"--{kind.replace('_', '-')}"
-        parser.add_argument(option, action="append", default=[], metavar="ARN", help=f"ARN, or pattern, of {word}")
+        form, text = ("ACTION=ARN", word) if kind == "action" else ("ARN", f"ARN, or pattern, of {word}")
+        parser.add_argument(option, action="append", default=[], metavar=form, help=text)
     options = vars(parser.parse_args(argv))
     try:
         made = template(options["namespace"], options["stage"], {kind: options[kind] for kind in _FORMS})

@@ -200,6 +200,14 @@ def at_least(count: int, *triggers: Trigger, within: str | None = UNSET) -> Trig
     return Trigger(given({"type": "at_least", "count": count, "triggers": list(triggers), "within": within}))
 
 
+def aws_api(service: str, action: str, *, input: Mapping[str, Any] = UNSET, result: bool = UNSET) -> Target:
+    """A call of AWS's API that is answered at once, such as ``{service: sns, action: publish, input: {...}}``.
+    Texts of the ``input`` may hold values of the run context. With ``result``, the answer is the result of
+    the run (W18). What calls there are, and which input each takes, the models of AWS say.
+    """
+    return Target(given({"type": "aws_api", "service": service, "action": action, "input": input, "result": result}))
+
+
 def backoff(
     *, tries: int = UNSET, growth: Literal["exponential", "fixed"] = UNSET, delay: str = UNSET, max_delay: str = UNSET
 ) -> Backoff:
@@ -1934,6 +1942,7 @@ __all__ = [
     "approval",
     "around",
     "at_least",
+    "aws_api",
     "backoff",
     "batch",
     "calendar",
@@ -2002,6 +2011,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Approval": (approval,),
     "Around": (around,),
     "AtLeastTrigger": (at_least,),
+    "AwsApiTarget": (aws_api,),
     "Backoff": (backoff,),
     "BatchTarget": (batch,),
     "Calendar": (calendar,),

@@ -26,7 +26,7 @@ _PASSWORD = (
 _SECRET = re.compile(f"{_PASSWORD}|authorization|cookie|private", re.I)
 # The values below these fields are the users' own. They may hold a secret under any name. So may variables of Spark's
 # environments, such as spark.executorEnv.HOOK and spark.emr-serverless.driverEnv.HOOK.
-_OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "payload"})
+_OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "input", "payload"})
 _VARIABLE = "Env."
 _REFERENCE = frozenset({"ssm", "secrets_manager", "host"})  # the fields of a reference to a secret, which has no value
 _PATH = re.compile(r"(/[A-Za-z0-9_.-]+)+")  # a parameter of SSM, which ``secret`` may name

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from sluice.client import Document
+from sluice.convert.api_calls import api_call
 from sluice.convert.jsons import object_at, text_at
 
 UNIVERSAL = "arn:aws:scheduler:::aws-sdk:"
@@ -17,7 +18,7 @@ UNIVERSAL = "arn:aws:scheduler:::aws-sdk:"
 class Carried:
     """A converted target. ``target`` is None for a kind that Sluice does not call. ``data`` is the input of the target;
     None for no input. ``wraps``: Sluice sends the data inside an object of its own. ``lost`` is what a workflow has in
-    the place of a part of the target."""
+    the place of a part of the target. ``is_call``: the target has the input itself."""
 
     kind: str
     target: Document | None
@@ -25,6 +26,7 @@ class Carried:
     wraps: bool = False
     delivered: bool = True
     lost: str = ""
+    is_call: bool = False
 
 
 def carried(target: dict[str, Any]) -> Carried:
@@ -182,9 +184,9 @@ def _universal(action: str, given: Any) -> Carried:
     if lower == "lambda:invoke" and text_at(call, "FunctionName").startswith("arn:"):
         target = {"type": "lambda", "function": call["FunctionName"]}
         return Carried("Lambda function", target, _data(call.get("Payload")), wraps=True)
-    if lower == "sqs:sendmessage" and text_at(call, "QueueUrl"):
+    if lower == "sqs:sendmessage" and text_at(call, "QueueUrl") and _has_only(call, "QueueUrl", "MessageBody"):
         return Carried("queue", {"type": "sqs", "queue_url": call["QueueUrl"]}, _data(call.get("MessageBody")))
-    if lower == "sns:publish" and text_at(call, "TopicArn"):
+    if lower == "sns:publish" and text_at(call, "TopicArn") and _has_only(call, "TopicArn", "Subject", "Message"):
         subject = text_at(call, "Subject")
         target = {"type": "sns", "topic_arn": call["TopicArn"], **({"subject": subject} if subject else {})}
         return Carried("topic", target, _data(call.get("Message")))
@@ -193,7 +195,13 @@ def _universal(action: str, given: Any) -> Carried:
         return Carried("state machine", target, _data(call.get("Input")), True, False)
     if lower == "glue:startjobrun" and (job := glue_target(call)):
         return Carried("Glue job", job, None, delivered=False)
-    return Carried(f"call of {action}", None, given)
+    target = api_call(action, given)
+    return Carried(f"call of {action}", target, None if target else given, is_call=target is not None)
+
+
+def _has_only(call: dict[str, Any], *known: str) -> bool:
+    """Whether a message is all that an input has. In data, Sluice fills in nothing."""
+    return call.keys() <= set(known) and "<aws.scheduler." not in json.dumps(call)
 
 
 def _run_task(call: dict[str, Any]) -> Document | None:

@@ -219,7 +219,15 @@ def _workflow(draft: Draft, where: str, name: str, target: dict[str, Any], about
         )
     if found.target is None:
         return draft.unknown(where, name, f"the {found.kind} of {where}", properties=_given(found.data)), None
-    if found.data is None and found.delivered:
+    if found.is_call:
+        call = f"{found.target['service']}:{found.target['action']}"
+        draft.find(
+            where,
+            f"its call of {call} needs the target role of the namespace",
+            "Sluice makes calls of AWS's API with no other role",
+            f"python -m infra.target_role {draft.namespace} --stage STAGE --action ACTION=ARN (docs/aws-api.md)",
+        )
+    elif found.data is None and found.delivered:
         draft.find(
             where,
             f"the {found.kind} gets the run context",

@@ -285,15 +285,16 @@ class App(Engine):
 
     def answer_functions(self, schedule: str, *answers: Any) -> None:
         """Set what the function of a schedule returns in its next calls, as JSON: the results of its runs. The last
-        answer repeats. Only a Lambda target with ``wait`` returns something."""
+        answer repeats. Only a Lambda target with ``wait`` and an ``aws_api`` target with ``result`` return
+        something."""
         with _refusals():
             name = self.schedule(schedule)
             _, definition = lookup.existing(self.ports, name)
             workflow = lookup.workflow_of(self.ports, definition.workflow)
         target = workflow.target if workflow is not None else None
-        returns = target is not None and not target.has_lifecycle and target.reports_end(target.model_dump())
+        returns = target is not None and target.returns(target.model_dump())
         if not answers or not returns:
-            expected = "expected an answer and a schedule with a Lambda target that waits"
+            expected = "expected an answer and a schedule with a Lambda target that waits, or a call with result"
             raise WrongUsage(f"{expected}, got {len(answers)} for {naming.plain(name)}", "schedule")
         self.targets.script.set_returned(name, answers)
 

@@ -88,7 +88,7 @@ class PlayedTarget:
             self._accepted.add(attempt)
             self.begun.append(run)
         result = results.NONE
-        if not self._has_lifecycle and run.request.target.get("wait"):
+        if registry.of_run(run).returns(run.request.target):
             result = results.of_value(self._script.returned(run.schedule))
         return Started(target_id, done=not self._has_lifecycle, result=result)
 
@@ -152,6 +152,11 @@ class PlayedTargets:
     def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
         del kind, role
         return None
+
+    def check(self, target: Mapping[str, Any]) -> None:
+        from chalicelib.aws.targets import api_models  # imported here: it reads the models of botocore
+
+        api_models.check(target)
 
     def probe(
         self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None

@@ -1,8 +1,9 @@
-"""The actions of the examples of docs/targets.md and of the pages of engines. Each function plays one example; the page
-holds its result."""
+"""The actions of the examples of docs/targets.md, docs/aws-api.md and of the pages of engines. Each function plays one
+example; the page holds its result."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.flow.runs import actions
 from chalicelib.flow.views.views import run_view
 from tests.docs.story import Story
+from tests.support.api_calls import refused
 from tests.support.batch_jobs import BatchJob
 from tests.support.ecs_tasks import Task, event_of
 from tests.support.glue import GOING, GlueJob, JobRun
@@ -58,6 +60,17 @@ class ExecutionStory(Story):
         """The description of a stopped execution at Step Functions."""
         made = self._newest()[0]
         self._tell(f"the execution is {made.status}: error {made.error!r}, cause {made.cause!r}")
+
+    def throttles(self, service: str) -> None:
+        """The next call of AWS's API is throttled."""
+        self._tell(f"{service} throttles the next call")
+        self.world.targets.calls.refusals.append(refused("ThrottlingException", "Rate exceeded"))
+
+    def called(self) -> None:
+        """The calls since the last time, as AWS got them."""
+        for name, request in self.world.targets.calls.made:
+            self._tell(f"AWS gets {name} {json.dumps(request)}")
+        self.world.targets.calls.made.clear()
 
     def _living(self) -> Execution:
         return next(each for each in self._newest() if each.status == "RUNNING")
@@ -278,8 +291,19 @@ def job_runs(story: JobRunStory) -> None:
     story.state()
 
 
+def calls(story: ExecutionStory) -> None:
+    story.world.targets.calls.answers["ssm:PutParameter"] = {"Version": 7}
+    story.ready(1)
+    story.called()
+    story.throttles("SNS")
+    story.ready(2)
+    story.passes("5s")
+    story.called()
+
+
 STORIES: dict[str, tuple[type[ExecutionStory], Callable[..., None]]] = {
     "executions": (ExecutionStory, executions),
+    "calls": (ExecutionStory, calls),
     "tasks": (TaskStory, tasks),
     "jobs": (BatchStory, jobs),
     "job_runs": (JobRunStory, job_runs),

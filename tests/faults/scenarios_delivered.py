@@ -11,6 +11,7 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults.dying import Scenario, passes, people, tick
+from tests.support.api_calls import TARGET as CALL
 from tests.support.crash import lost, redelivered
 from tests.support.world import SQS, World
 
@@ -73,6 +74,19 @@ def _each_outlasts_its_invocation(world: World) -> None:
     _outlasts_its_invocation(world)
 
 
+def _calls(world: World) -> None:
+    """A call of AWS's API takes effect without an answer, and is made again."""
+    people(world, lambda: store.put(world.ports, "workflow", "demo.flights.notify", {"target": CALL}, "tester"))
+    world.targets.calls.lose_answers = 1
+    _fires(world)
+    passes(world, "1m", "1m")
+
+
+def _is_one_call(world: World) -> bool:
+    """AWS takes all calls for one, by their token."""
+    return len({request["clientToken"] for _, request in world.targets.calls.made}) == 1
+
+
 def _redrive(world: World) -> None:
     """Redrive all dead letters. The queue exists now."""
     world.targets.queue.down = None
@@ -100,6 +114,9 @@ DELIVERED = {
         _each_outlasts_its_invocation,
         [({"message": ["SUCCEEDED"] * 21}, 0)],
         messages=21,
+    ),
+    "a call of AWS's API that is made again under its token": Scenario(
+        {"message": SENT_ONCE}, _calls, [({"message": ["SUCCEEDED"]}, 0)], holds=_is_one_call
     ),
     "a fire that could not be delivered in its tries, and is redriven": Scenario(
         {"message": SENT_ONCE}, _tried_again, _ENDS, messages=1, later=_redrive, holds=_none_is_left

@@ -12,6 +12,7 @@ import boto3
 import botocore
 import pytest
 
+from chalicelib.aws import models
 from infra import sdk
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,24 @@ from boto3.dynamodb.types import TypeSerializer
 print(boto3.__version__, boto3.client("s3", **options).meta.endpoint_url)
 """
 
+OTHERS = ("ecs", "kinesis")  # two of the services that a target may call
+CALL_OTHERS = """
+import sys, pathlib
+own = [each for each in sys.path if "site-packages" not in each]
+sys.path[:] = [sys.argv[1], sys.argv[2], *own, *(each for each in sys.path if "site-packages" in each)]
+import botocore.session
+from chalicelib.aws import models
+from chalicelib.aws.targets import api_models
+assert str(models.OWN).startswith(sys.argv[1]), models.OWN
+options = {"aws_access_key_id": "x", "aws_secret_access_key": "x", "region_name": "eu-west-1"}
+for service in sys.argv[3].split(","):
+    session = botocore.session.Session()
+    session.register_component("data_loader", models.loader(service))
+    print(session.create_client(service, **options).meta.service_model.service_name)
+api_models.check({"service": "ecs", "action": "run_task", "input": {"taskDefinition": "a"}})
+assert "s3" in models.services() and models.loader("s3") is not models.loader("ecs")
+"""
+
 
 @pytest.fixture(scope="module")
 def pruned(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -37,11 +56,18 @@ def pruned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in NEEDED:
         source = INSTALLED / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, folder / name, ignore=_left_out)
         else:
             shutil.copyfile(source, folder / name)
     sdk.prune(folder)
     return folder
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    """Compiled modules, and the models of most services, which take long to prune."""
+    is_models = Path(folder) == INSTALLED / "botocore/data"
+    kept = {*sdk.SERVICES, *OTHERS}
+    return {name for name in names if name == "__pycache__" or (is_models and "." not in name and name not in kept)}
 
 
 def test_the_package_has_models_of_the_services_that_are_called() -> None:
@@ -58,9 +84,18 @@ def test_a_pruned_sdk_makes_every_client(pruned: Path) -> None:
     assert done.stdout.split() == [boto3.__version__, "https://s3.eu-west-1.amazonaws.com"]
 
 
+def test_w22_the_models_of_other_services_lie_beside(pruned: Path) -> None:
+    assert models.OTHERS.name == sdk.OTHERS
+    command = [sys.executable, "-c", CALL_OTHERS, str(pruned), str(ROOT), ",".join(OTHERS)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == list(OTHERS)
+
+
 def test_a_pruned_sdk_has_no_other_models(pruned: Path) -> None:
-    models = {path.name for path in (pruned / "botocore/data").iterdir() if path.is_dir()}
-    assert models == sdk.SERVICES
+    own = {path.name for path in (pruned / "botocore/data").iterdir() if path.is_dir()}
+    assert own == sdk.SERVICES
+    assert {path.name for path in (pruned / "botocore" / sdk.OTHERS).iterdir()} == set(OTHERS)
     assert not (pruned / "boto3/data").exists()
     assert not list(pruned.rglob("examples-1.json*"))
 

@@ -29,6 +29,11 @@ GIVEN = {
     "glue_job": [f"arn:aws:glue:{ACCOUNT}:job/demo-*"],
     "secret": [f"arn:aws:secretsmanager:{ACCOUNT}:secret:demo/*"],
     "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
+    "action": [
+        f"sns:Publish=arn:aws:sns:{ACCOUNT}:calls-*",
+        f"sns:Publish=arn:aws:sns:{ACCOUNT}:days",
+        f"ecs:Run*=arn:aws:ecs:{ACCOUNT}:task-definition/demo-*",
+    ],
     "key": [f"arn:aws:kms:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
 }
 # Two encrypted targets of the namespace, and jobs of two namespaces.
@@ -144,6 +149,22 @@ def test_o10_a_role_trusts_two_lambdas_with_its_external_id() -> None:
     assert statement["Condition"] == {"StringEquals": {"sts:ExternalId": "sluice/prod/demo"}}
 
 
+def test_w22_a_role_makes_the_given_calls_alone() -> None:
+    allowed = policy(action=GIVEN["action"])
+    topic, task = f"arn:aws:sns:{ACCOUNT}:", f"arn:aws:ecs:{ACCOUNT}:task-definition/"
+    made = [
+        Need("sns:Publish", f"{topic}calls-a"),
+        Need("sns:Publish", f"{topic}days"),
+        Need("ecs:RunTask", f"{task}demo-1"),
+    ]
+    others = [Need("sns:Publish", f"{topic}x"), Need("sns:Subscribe", f"{topic}days"), Need("ecs:RunTask", f"{task}x")]
+    assert [need for need in (*made, *others) if allowed.allows(need)] == made
+    everywhere = policy(action=["cloudwatch:PutMetricData=*"])
+    assert everywhere.allows(Need("cloudwatch:PutMetricData", "*"))
+    statements = role(action=GIVEN["action"])["Policies"][0]["PolicyDocument"]["Statement"]
+    assert [each["Sid"] for each in statements] == ["Call1", "Call2"]
+
+
 def test_o10_a_role_has_permissions_for_its_targets_alone() -> None:
     assert policy(queue=GIVEN["queue"]).actions == {"sqs:SendMessage"}
 
@@ -186,6 +207,9 @@ def test_w22_a_role_reads_jobs_of_batch_alone() -> None:
         ("demo", "prod", {"queue": ["demo"]}, "expected the ARN of a queue, got 'demo'"),
         ("demo", "prod", {"key": GIVEN["key"]}, "expected at least one target, got none"),
         ("demo", "prod", {"key": [f"arn:aws:kms:{ACCOUNT}:alias/a"]}, "expected the ARN of a KMS key that encrypts"),
+        ("demo", "prod", {"action": ["sns:Publish"]}, "expected an action of IAM and the ARN of its resource, such as"),
+        ("demo", "prod", {"action": ["*=*"]}, "expected an action of IAM and the ARN of its resource"),
+        ("demo", "prod", {"action": ["sns:*=*"]}, "expected an action of IAM and the ARN of its resource"),
         ("demo", "prod", {"application": GIVEN["application"]}, "expected an application with each execution role"),
         ("demo", "prod", {"cluster": GIVEN["cluster"]}, "expected a cluster with each task definition"),
         ("demo", "prod", {"task_role": GIVEN["task_role"]}, "expected a cluster with each task definition"),

@@ -116,6 +116,9 @@ class CrashingTargets:
     def measure(self, source: Any) -> Any:
         return self._inner.measure(source)
 
+    def check(self, target: Any) -> None:
+        self._inner.check(target)
+
 
 EFFECTS = {
     *("commit", "put_all", "send", "send_all", "start", "start_many", "cancel", "assume"),

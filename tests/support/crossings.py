@@ -97,6 +97,9 @@ class CutTargets:
     def assume(self, kind: str, role: Any) -> Any:
         return self._cut.crossing(lambda: self._inner.assume(kind, role))
 
+    def check(self, target: Any) -> None:
+        self._inner.check(target)
+
 
 class CutAhead:
     """Rows that are read together: one call; later reads of them need none."""

@@ -9,7 +9,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from chalicelib.aws.targets import api_models
 from chalicelib.aws.targets.assumed import AssumedRoles
+from chalicelib.aws.targets.aws_api import AwsApiTarget
 from chalicelib.aws.targets.batch import BatchTarget
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
@@ -24,6 +26,7 @@ from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from sluice.operations.ports import Begun
+from tests.support.api_calls import ApiCalls
 from tests.support.batch_jobs import BatchJobs
 from tests.support.ecs_tasks import Tasks
 from tests.support.glue import GlueJobs
@@ -234,6 +237,8 @@ class FakeTargets:
         self.ecs = EcsTarget(self.tasks, clock.now, pause=lambda seconds: None)
         self.jobs = GlueJobs(clock)
         self.glue = GlueTarget(self.jobs, clock.now, pause=lambda seconds: None)
+        self.calls = ApiCalls()
+        self.api = AwsApiTarget(self.calls.make)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
         self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
@@ -245,11 +250,16 @@ class FakeTargets:
     def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
         return self.roles.renew(role)
 
+    def check(self, target: Mapping[str, Any]) -> None:
+        api_models.check(target)
+
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
         if kind in ("step_functions", "ecs", "batch", "glue"):
             return vars(self)[kind]  # the real one, on a simulated service
+        if kind == "aws_api":
+            return self.api  # so is this
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake
         if kind == "each":

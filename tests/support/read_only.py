@@ -17,7 +17,7 @@ READS: dict[str, tuple[str, ...]] = {
     "ledger": (),
     "hints": (),
     "payloads": ("context_uri", "context", "log", "manifest", "deployment_uri", "deployment", "upload", "seen"),
-    "targets": (),
+    "targets": ("check",),
     "lake": ("text", "content", "stored", "metadata_location", "names"),
 }
 

@@ -149,9 +149,24 @@ def test_w18_a_test_sets_what_functions_return(sluice_app: type[App]) -> None:
     states = [app.dag_run("nightly", day=day).states["check"] for day in (1, 2, 3)]
     assert states == ["RUNNING", "SKIPPED", "SKIPPED"]
     with pytest.raises(
-        WrongUsage, match="expected an answer and a schedule with a Lambda target that waits, got 1 for"
+        WrongUsage,
+        match="expected an answer and a schedule with a Lambda target that waits, or a call with result, got",
     ):
         app.answer_functions("nightly/check", {"mode": "full"})
+
+
+def test_w22_a_call_plays_in_a_test(sluice_app: type[App]) -> None:
+    call = {"type": "aws_api", "service": "ssm", "action": "get_parameter", "input": {"Name": "/mode"}, "result": True}
+    dag = BRANCHED | {"nodes": BRANCHED["nodes"] | {"load": {"workflow": "ask"}}}
+    app = sluice_app(
+        DOCUMENT | {"workflows": {"step": {"target": EMR}, "ask": {"target": call}}, "dags": {"nightly": dag}}, at=AT
+    )
+    app.answer_functions("nightly/load", {"mode": "full"})
+    app.partition("flights", day=1)
+    assert app.dag_run("nightly", day=1).states["check"] == "RUNNING"
+    wrong = {"ask": {"target": {**call, "input": {"Nam": "/mode"}}}}
+    with pytest.raises(ApiRefused, match="unknown field 'Nam'"):
+        sluice_app({"namespace": "demo", "app": "wrong", "workflows": wrong}, at=AT)
 
 
 INTERNAL = re.compile(r"~[0-9a-f]{8}(?![0-9a-f])|[\w-]~(?![\w.])")

@@ -34,6 +34,7 @@ ADAPTERS: Mapping[str, str] = {
     "batch": "batch",
     "ecs": "ecs",
     "glue": "glue",
+    "aws_api": "aws_api",
     "worker": "worker",
     "dag": "dag_start",
     "each": "each",
@@ -61,6 +62,11 @@ class AwsTargets:
         if refused is None:
             self.of(kind, role)
         return refused
+
+    def check(self, target: Mapping[str, Any]) -> None:
+        from chalicelib.aws.targets import api_models  # it reads the models of botocore
+
+        api_models.check(target)
 
     def probe(
         self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None

@@ -160,9 +160,9 @@ RULES: dict[Kind, Rule] = {
     ),
     "actions": Rule(
         "API action",
-        r"[a-z0-9-]+:[A-Z][A-Za-z0-9]*\*?",
+        r"[a-z0-9-]+:(?:[A-Z][A-Za-z0-9]*\*?|\*)",
         "sns:Publish",
-        lambda pattern, value: fnmatchcase(value, pattern),
+        lambda pattern, value: fnmatchcase(value.lower(), pattern.lower()),  # publish_sms is PublishSMS, and PublishSms
     ),
     "hosts": Rule("host", rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})+", "hooks.example.com", _is_host),
     "secrets": Rule(
@@ -361,7 +361,7 @@ def is_of_namespace(secret: str, namespace: str) -> bool:
 
 def _refused(named: Named, namespace: str, what: str, hint: str = "") -> SluiceError:
     word = RULES[named.kind].word
-    article = "an" if word[0] in "aeioE" else "a"
+    article = "an" if word[0] in "aeioAE" else "a"
     return invalid(
         named.field, f"{article} {word} {what}", named.got or named.value, hint or _hint(named.kind, namespace)
     )

@@ -10,10 +10,10 @@ from pydantic import Field, field_validator
 from chalicelib.core.access.allowed import Named, own_arn
 from chalicelib.core.documents import ONE_LINE
 from chalicelib.core.errors import invalid
-from chalicelib.core.targets.target import REGION, Delivered
+from chalicelib.core.targets.target import REGION, Formatted
 
 
-class EventBusTarget(Delivered):
+class EventBusTarget(Formatted):
     """An event on an EventBridge bus. The rules of the bus see its ``source`` and ``detail_type``."""
 
     batched_by: ClassVar[str | None] = "bus"

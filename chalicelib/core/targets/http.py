@@ -13,7 +13,7 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Millis, duration
 from chalicelib.core.targets import urls
 from chalicelib.core.targets.secrets import OnlyReference, Secret, arn_of, name_of
-from chalicelib.core.targets.target import Delivered
+from chalicelib.core.targets.target import Formatted
 
 MAX_CALL: Millis = 30_000
 WITHOUT_BODY = ("GET", "DELETE")
@@ -27,7 +27,7 @@ CallTimeout = Annotated[
 ]
 
 
-class HttpTarget(Delivered):
+class HttpTarget(Formatted):
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in Secrets
     Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be a reference, too,
     and so may ``url``, with the ``host`` of the address. ``format``: the body is a CloudEvent in structured mode, or

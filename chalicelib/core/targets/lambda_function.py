@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.targets.target import ARN, REGION, Delivered
+from chalicelib.core.targets.target import ARN, REGION, Formatted
 
 FunctionArn = Annotated[
     str,
@@ -16,7 +16,7 @@ FunctionArn = Annotated[
 ]
 
 
-class LambdaTarget(Delivered):
+class LambdaTarget(Formatted):
     """A call of a Lambda function. By default it is asynchronous, and Lambda retries failures; with ``wait`` it is
     synchronous, and its answer is the result of the run (W18)."""
 
@@ -27,6 +27,10 @@ class LambdaTarget(Delivered):
     @classmethod
     def reports_end(cls, stored: Mapping[str, Any]) -> bool:
         return bool(stored.get("wait"))
+
+    @classmethod
+    def returns(cls, stored: Mapping[str, Any]) -> bool:
+        return cls.reports_end(stored)
 
     @classmethod
     def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:

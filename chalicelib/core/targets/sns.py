@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
-from chalicelib.core.targets.target import ARN, REGION, Delivered, Group, check_group
+from chalicelib.core.targets.target import ARN, REGION, Formatted, Group, check_group
 
 
-class SnsTarget(Delivered):
+class SnsTarget(Formatted):
     """A message on an SNS topic, standard or FIFO (see `SqsTarget`)."""
 
     batched_by: ClassVar[str | None] = "topic_arn"

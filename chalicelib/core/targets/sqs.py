@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.access.queue_urls import queue_arn
-from chalicelib.core.targets.target import Delivered, Group, check_group
+from chalicelib.core.targets.target import Formatted, Group, check_group
 
 
-class SqsTarget(Delivered):
+class SqsTarget(Formatted):
     """A message on an SQS queue. A FIFO queue (its URL ends with ``.fifo``) keeps the order within a message group:
     ``group``, by default one for each schedule. It drops a message that is sent again within five minutes."""
 

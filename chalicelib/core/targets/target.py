@@ -82,6 +82,7 @@ class Target(Document):
     batched_by: ClassVar[str | None] = None  # the field with the address, if one call delivers many runs to it
     event_source: ClassVar[str | None] = None  # the source of the EventBridge events about its runs (W7)
     needs_role: ClassVar[bool] = False  # called with the target role of a namespace alone (O10)
+    has_model: ClassVar[bool] = False  # the SDK's models check its document (`ports.Targets.check`)
     prices: ClassVar[Prices | None] = None  # list prices of what it bills; None: those of the stack's settings
 
     type: str
@@ -145,6 +146,11 @@ class Target(Document):
         return cls.has_lifecycle
 
     @classmethod
+    def returns(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether the answer to a delivery is the result of its run (W18)."""
+        return False
+
+    @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
         """The longest time in ms that one call of a target may take; ``stored`` are its fields in a run's row."""
         return MAX_AWS_CALL
@@ -181,10 +187,19 @@ class Target(Document):
 
 
 class Delivered(Target):
-    """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards. ``format``:
-    deliveries are CloudEvents (E11), of the type ``event_type``."""
+    """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards."""
 
     has_lifecycle: ClassVar[bool] = False
+
+    @classmethod
+    def log_of(cls, run: Run) -> Log:
+        kind = run.target_kind
+        return NoLog(f"a delivery to {kind} writes no log here; see its receiver's log; the context shows the data")
+
+
+class Formatted(Delivered):
+    """A delivery with the context or the data of its run. ``format``: deliveries are CloudEvents (E11), of the type
+    ``event_type``."""
 
     # Left out unless they are given: older code refuses a field that it does not know.
     format: Literal["cloudevents"] | None = Field(default=None, exclude_if=lambda given: given is None)
@@ -195,11 +210,6 @@ class Delivered(Target):
         if self.event_type is not None and self.format is None:
             raise invalid("event_type", "an event_type with format: cloudevents", "no format", "add the format")
         return self
-
-    @classmethod
-    def log_of(cls, run: Run) -> Log:
-        kind = run.target_kind
-        return NoLog(f"a delivery to {kind} writes no log here; see its receiver's log; the context shows the data")
 
 
 def require_lifecycle(

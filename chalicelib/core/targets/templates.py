@@ -1,8 +1,10 @@
 """Texts of a target's document with values of the run context.
 
 Example: ``{"Message": "{{correlation.day}} has failed", "Id": "{{run_id}}"}``. A path names fields and, in a list, a
-number: ``{{events.0.partition.day}}``. A text that is one placeholder alone becomes the value itself, any JSON. Within
-a longer text, a value that is no text is written as JSON. Keys stay as they are.
+number: ``{{events.0.partition.day}}``. Beside the fields of the context, ``{{nominal_time}}`` is the instant for which
+the run stands, as text. ``{{correlation.day}}`` is that of the run, or else of the runs before it: a node of a DAG has
+none of its own. A text that is one placeholder alone becomes the value itself, any JSON. Within a longer text,
+a value that is no text is written as JSON. Keys stay as they are.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.instants import iso
 
 _PLACEHOLDER = re.compile(r"\{\{([^{}]*)\}\}")
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[^.{}\s]+)*", re.ASCII)
@@ -20,6 +23,7 @@ _PATH = re.compile(r"[A-Za-z_]\w*(\.[^.{}\s]+)*", re.ASCII)
 FIELDS = (
     *("attempt", "correlation", "dag", "data", "each", "events", "logical_start_time", "manifest", "missing", "period"),
     *("properties", "rerun_of", "result_uri", "run_id", "schedule", "schema", "spread", "upstream", "workflow"),
+    "nominal_time",
 )
 _EXAMPLE = "{{correlation.day}}"
 
@@ -59,7 +63,28 @@ def _filled(text: str, context: Mapping[str, Any], field: str) -> Any:
     return _PLACEHOLDER.sub(written, text)
 
 
+def is_placeholder(value: Any) -> bool:
+    """Whether a value is one placeholder alone, which may become any value."""
+    return isinstance(value, str) and _PLACEHOLDER.fullmatch(value) is not None
+
+
+def has_placeholder(text: str) -> bool:
+    return _PLACEHOLDER.search(text) is not None
+
+
 def _value(path: str, context: Mapping[str, Any], field: str) -> Any:
+    if path == "nominal_time" and "logical_start_time" in context:
+        return iso(context["logical_start_time"])
+    found = _found(path, context)
+    if found is None and path.startswith("correlation.") and context.get("upstream") is not None:
+        return _value(path, context["upstream"], field)
+    if found is None:
+        hint = "sluice runs context shows what the run has; name a value that each run of the schedule has"
+        raise SluiceError("invalid", f"expected a run whose context has {path}, got one without it", field, hint)
+    return found
+
+
+def _found(path: str, context: Mapping[str, Any]) -> Any:
     found: Any = context
     for part in path.split("."):
         match found:
@@ -68,15 +93,8 @@ def _value(path: str, context: Mapping[str, Any], field: str) -> Any:
             case [*_] if part.isdecimal() and int(part) < len(found):
                 found = found[int(part)]
             case _:
-                raise _missing(path, field)
-    if found is None:
-        raise _missing(path, field)
+                return None
     return found
-
-
-def _missing(path: str, field: str) -> SluiceError:
-    hint = "sluice runs context shows what the run has; name a value that each run of the schedule has"
-    return invalid(field, f"a run whose context has {path}", "a run without it", hint)
 
 
 def _paths(text: str) -> Iterator[str]:

@@ -44,10 +44,12 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
     nothing. Raises ``invalid`` also for fields that no call can carry safely."""
     try:
         named = named_by(ports, target)
+        of_type = registry.of_type(str(target["type"]))
+        if of_type.has_model:
+            ports.targets.check(target)
     except SluiceError as error:
         raise error.under(field) from None
     check(ports, namespace, named, field, lately)
-    of_type = registry.of_type(str(target["type"]))
     if of_type.needs_role and _lacks_role(ports, of_type, list_of(ports, namespace)):
         raise _needs_role(str(target["type"]), namespace).under(field)
 

@@ -20,6 +20,7 @@ export const TARGETS = [
   "batch",
   "ecs",
   "glue",
+  "aws_api",
   "dag",
 ] as const;
 

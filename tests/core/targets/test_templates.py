@@ -46,6 +46,21 @@ def test_w22_a_value_that_the_context_lacks_is_named(path: str) -> None:
     assert path in refused.value.message
 
 
+def test_w22_a_correlation_may_be_that_of_a_run_before() -> None:
+    node = {"correlation": None, "upstream": {"correlation": None, "upstream": {"correlation": {"day": "1"}}}}
+    assert templates.fill("{{correlation.day}}", node, "input") == "1"
+    own = {"correlation": {"day": "2"}, "upstream": {"correlation": {"day": "1", "hour": "3"}}}
+    assert templates.fill("{{correlation.day}}-{{correlation.hour}}", own, "input") == "2-3"
+    with pytest.raises(SluiceError):
+        templates.fill("{{correlation.week}}", own, "input")
+
+
+def test_w22_the_instant_of_a_run_is_a_text() -> None:
+    context = {"logical_start_time": 1_772_452_800_000}
+    assert templates.fill("at {{nominal_time}}", context, "input") == "at 2026-03-02T12:00:00.000Z"
+    templates.check("{{nominal_time}}", "input")
+
+
 @pytest.mark.parametrize("text", ["{{", "{{a", "{{day}}", "{{}}", "{{a b}}", "{{correlation.}}", "{{correlation day}}"])
 def test_w22_a_wrong_placeholder_is_refused(text: str) -> None:
     with pytest.raises(SluiceError) as refused:

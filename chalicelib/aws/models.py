@@ -1,0 +1,47 @@
+"""The models of AWS's services: which operations each has, and what they take and return.
+
+The package has the models of the services that Sluice calls by itself in botocore's own folder. Those of all others lie
+beside it, because botocore looks through its whole folder before it makes a client (`infra/sdk.py`).
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from pathlib import Path
+
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+
+OWN = Path(Loader.BUILTIN_DATA_PATH)
+OTHERS = OWN.with_name("data-of-other-services")
+# A model takes up to 40 MB in memory.
+_KEPT = 8
+
+
+def loader(service: str) -> Loader:
+    """What reads the model of a service for clients. It is shared, so that a model is read once for all of them."""
+    return _of_own() if (OWN / service).is_dir() else _of_others()
+
+
+@cache
+def _of_own() -> Loader:
+    return Loader()
+
+
+@cache
+def _of_others() -> Loader:
+    return Loader(extra_search_paths=[str(OTHERS)])
+
+
+@cache
+def services() -> tuple[str, ...]:
+    """The names of all services, as botocore has them."""
+    folders = (folder for folder in (OWN, OTHERS) if folder.is_dir())
+    return tuple(sorted({each.name for folder in folders for each in folder.iterdir() if each.is_dir()}))
+
+
+@lru_cache(_KEPT)
+def model(service: str) -> ServiceModel:
+    """The model of a service of `services`. The last few are kept."""
+    found = Loader(extra_search_paths=[str(OTHERS)])
+    return ServiceModel(found.load_service_model(service, "service-2"), service_name=service)
