@@ -13,7 +13,7 @@ from typing import Any
 # The services of all clients in chalicelib; a test compares them.
 SERVICES = frozenset(
     {
-        *("cloudwatch", "dynamodb", "ec2", "emr-serverless", "events", "glue", "lambda"),
+        *("athena", "cloudwatch", "dynamodb", "ec2", "emr-serverless", "events", "glue", "lambda"),
         *("s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
     }
 )

@@ -37,6 +37,8 @@
 - The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
   signatures and enforces the policies of roles.
 - It ignores the resource policy in the definition of an API. Here the policy decides about signers of other accounts.
+- It runs a query of Athena at once, without its token and its parameters, and sends no events. Here it does what AWS
+  does (`athena.py`).
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -62,9 +64,10 @@ def main() -> None:
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
-    from ministack.services import apigateway_v1, dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
+    from ministack.services import apigateway_v1, athena, dynamodb, eventbridge, iam, kms, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
+    from infra.local import athena as local_athena
     from infra.local import (
         callers,
         counts,
@@ -89,6 +92,7 @@ def main() -> None:
     throttle.install(services, throttle.Switch(Layout().throttle))
     counts.install(services, Layout().counts)
     refusals.install(iam_evaluator, Layout().refusals)
+    local_athena.install(athena, s3, eventbridge, iam_actions)
     apigateway_v1._import_rest_api = _with_policy(apigateway_v1._import_rest_api)
     keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3, sns))
     keys.tell_senders(sqs, sns)

@@ -35,6 +35,8 @@ LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
 # other characters, but CloudWatch does not log them.
 _EXECUTION_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 STATES_BYTES = 256 * KIB
+# https://docs.aws.amazon.com/athena/latest/ug/service-limits.html
+ATHENA_BYTES = 256 * KIB
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 # The models limit the requests to one table, but not those of one call to several tables.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
@@ -154,6 +156,13 @@ def _start_execution(parameters: Parameters) -> Iterator[str]:
     yield from _bytes("input", len(given.encode()), STATES_BYTES)
 
 
+def _start_query(parameters: Parameters) -> Iterator[str]:
+    output = parameters.get("ResultConfiguration", {}).get("OutputLocation")
+    if output is not None and not str(output).startswith("s3://"):
+        yield f"ResultConfiguration.OutputLocation: expected an s3:// address, got {output!r}"
+    yield from _bytes("QueryString", len(str(parameters["QueryString"]).encode()), ATHENA_BYTES)
+
+
 def _s3(parameters: Parameters) -> Iterator[str]:
     bucket, key = parameters.get("Bucket"), parameters.get("Key")
     if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
@@ -201,6 +210,7 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("events", "PutEvents"): _put_events,
     ("lambda", "Invoke"): _invoke,
     ("stepfunctions", "StartExecution"): _start_execution,
+    ("athena", "StartQueryExecution"): _start_query,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
 }

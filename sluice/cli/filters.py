@@ -18,7 +18,7 @@ from sluice.client import Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import SCHEDULE, WORKFLOW
 
-TARGETS = ("emr_serverless", "worker", "sqs", "sns", "http", "lambda", "event_bus", "step_functions")
+TARGETS = ("emr_serverless", "worker", "sqs", "sns", "http", "lambda", "event_bus", "step_functions", "athena")
 OF_ROUNDS = ("RUNNING", "DONE", "FAILED", "ENDED", "CANCELLED")  # states of backfills and re-processings
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", metavar="KEY[=VALUE]", help="Only schedules with this tag, such as team=a.")

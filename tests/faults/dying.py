@@ -20,6 +20,7 @@ from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.fakes import EmrRun
 from tests.support.idle import is_idle
 from tests.support.pull_workers import PULLED
+from tests.support.queries import Query
 from tests.support.snapshot import Start
 from tests.support.state_machines import Execution
 from tests.support.world import EMR, World, day, flights
@@ -51,7 +52,7 @@ class Scenario:
     ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
     ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` and ``datasets`` are deployed in
     addition to those of every scenario. ``execution`` returns the state in which Step Functions ends an execution, even
-    if its event is lost.
+    if its event is lost, and ``query`` that of a query of Athena.
     """
 
     schedules: dict[str, Any]
@@ -65,6 +66,7 @@ class Scenario:
     workflows: Mapping[str, Any] = field(default_factory=dict)
     datasets: Mapping[str, Any] = field(default_factory=dict)
     execution: Callable[[Execution], str] = lambda execution: "SUCCEEDED"
+    query: Callable[[Query], str] = lambda query: "SUCCEEDED"
 
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
@@ -122,13 +124,14 @@ def world_for(scenario: Scenario) -> World:
 
 
 def _recover(world: World, scenario: Scenario) -> None:
-    """Only time passes: ticks come, and runs of EMR and Step Functions end, but no event of theirs arrives."""
+    """Only time passes: ticks come, and runs of EMR, Step Functions and Athena end, but no event of theirs arrives."""
     for span in RECOVERY:
         world.clock.wait_until(world.clock.now() + duration(span))
         tick(world)
         for run in world.targets.emr.runs.values():
             run.state = scenario.outcome(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
         world.targets.machines.end_all(scenario.execution)
+        world.targets.queries.end_all(scenario.query)
 
 
 def upload(world: World, number: int, dataset: str = "flights", name: str = "_SUCCESS", size: int = 0) -> None:

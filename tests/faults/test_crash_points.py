@@ -31,6 +31,7 @@ from tests.faults.scenarios_paced import PACED
 from tests.faults.scenarios_paused import PAUSED
 from tests.faults.scenarios_pools import POOLED
 from tests.faults.scenarios_produced import PRODUCED
+from tests.faults.scenarios_queries import QUERIES
 from tests.faults.scenarios_reprocess import REPROCESSED
 from tests.faults.scenarios_roles import ROLED
 from tests.faults.scenarios_tables import TABLES
@@ -42,7 +43,7 @@ from tests.support.kinds import WRITES
 
 SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES, **EXECUTIONS, **REPROCESSED, **GRANTED, **UPLOADED,
+             **TABLES, **EXECUTIONS, **QUERIES, **REPROCESSED, **GRANTED, **UPLOADED,
              **ROLED, **PRODUCED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",

@@ -78,6 +78,13 @@ def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
         ("s3", "PutObject", {"Bucket": "Lake", "Key": "k"}, "Bucket: expected 3 to 63 lower-case letters"),
         ("s3", "PutObject", {"Bucket": "lake", "Key": "k" * 1025}, "Key: expected 1 to 1024 bytes, got 1025"),
         ("s3", "PutObject", {"Bucket": "lake", "Key": "k", "Metadata": {"x": "é"}}, "expected ASCII"),
+        ("athena", "StartQueryExecution", {"QueryString": "é" * 131_073}, "QueryString: expected at most 262144 bytes"),
+        (
+            "athena",
+            "StartQueryExecution",
+            {"QueryString": "a", "ResultConfiguration": {"OutputLocation": "b/"}},
+            "s3://",
+        ),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a/b"}, "expected no label of a Distributed Map"),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a", "name": "a~b"}, "name: expected 1 to 80 letters"),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a", "input": "7"}, "input: expected a JSON object"),

@@ -10,6 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from chalicelib.aws.targets.assumed import AssumedRoles
+from chalicelib.aws.targets.athena import AthenaTarget
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
@@ -21,6 +22,7 @@ from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from sluice.operations.ports import Begun
+from tests.support.queries import Queries
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
@@ -222,6 +224,8 @@ class FakeTargets:
         self.worker = WorkerTarget(clock.now)
         self.machines = StateMachines(clock)
         self.step_functions = StepFunctionsTarget(self.machines, clock.now, pause=lambda seconds: None)
+        self.queries = Queries(clock)
+        self.athena = AthenaTarget(self.queries, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
         self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
@@ -236,8 +240,8 @@ class FakeTargets:
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
-        if kind == "step_functions":
-            return self.step_functions  # the real one, on a simulated service
+        if kind in ("step_functions", "athena"):
+            return vars(self)[kind]  # the real one, on a simulated service
         if kind == "dag":
             return DagStarts()  # the real one: it calls no service that needs a fake
         if kind == "each":

@@ -60,7 +60,7 @@ def parts_of(world: World) -> dict[str, str]:
 def things(world: World) -> list[Any]:
     """The parts of the world besides its tables."""
     targets = world.targets
-    fakes = [targets, targets.emr, targets.queue, targets.machines, targets.sts, targets.roles]
+    fakes = [targets, targets.emr, targets.queue, targets.machines, targets.queries, targets.sts, targets.roles]
     return [world.clock, world.hints, *fakes, world.payloads, world.lake, world.outside]
 
 

@@ -31,6 +31,7 @@ ADAPTERS: Mapping[str, str] = {
     "lambda": "lambda_function",
     "event_bus": "event_bus",
     "step_functions": "step_functions",
+    "athena": "athena",
     "worker": "worker",
     "dag": "dag_start",
     "each": "each",

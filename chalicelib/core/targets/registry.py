@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.documents import tagged, types_of
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.athena import AthenaTarget
 from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.each import EachElement
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
@@ -29,6 +30,7 @@ TARGETS: tuple[type[Target], ...] = (
     LambdaTarget,
     EventBusTarget,
     StepFunctionsTarget,
+    AthenaTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart, EachElement)
 _BY_TYPE: Mapping[str, type[Target]] = {kind: target for target in _ALL for kind in types_of(target)}

@@ -17,6 +17,7 @@ export const TARGETS = [
   "lambda",
   "event_bus",
   "step_functions",
+  "athena",
   "dag",
 ] as const;
 
