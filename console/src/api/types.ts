@@ -55,6 +55,8 @@ export interface Allowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
@@ -74,7 +76,7 @@ export interface App {
   owner?: string;
   namespace?: string | null;
   app?: string | null;
-  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AthenaTarget | null;
   data_bucket?: string | null;
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
@@ -117,6 +119,18 @@ export interface AtLeastTrigger {
   count: number;
   triggers: (TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger)[];
   within?: string | null;
+}
+
+export interface AthenaTarget {
+  type: "athena";
+  query: string;
+  parameters?: (string | boolean | number)[];
+  workgroup?: string;
+  database?: string | null;
+  catalog?: string | null;
+  output?: string | null;
+  result_reuse?: string | null;
+  poll_every?: string | null;
 }
 
 export interface AuditRecord {
@@ -954,7 +968,7 @@ export interface Message {
   repeats?: number | null;
   ttl?: string | null;
   zone?: string;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AthenaTarget | null;
   workflow?: string | null;
 }
 
@@ -1105,7 +1119,7 @@ export interface NotFollowed {
 
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
-  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AthenaTarget;
   form?: "slack" | "teams" | null;
   console?: string | null;
 }
@@ -1931,6 +1945,8 @@ export interface StoredAllowed {
   functions?: string[] | null;
   buses?: string[] | null;
   state_machines?: string[] | null;
+  engines?: string[] | null;
+  actions?: string[] | null;
   hosts?: string[] | null;
   secrets?: string[] | null;
   buckets?: string[] | null;
@@ -2083,7 +2099,7 @@ export interface StoredMessage {
   ttl: string | null;
   zone: string;
   next_fire: string | null;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AthenaTarget | null;
   workflow?: string | null;
 }
 
@@ -2252,7 +2268,7 @@ export interface StoredWorkflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AthenaTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
@@ -2438,7 +2454,7 @@ export interface Workflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | AthenaTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
