@@ -1,4 +1,4 @@
-"""The rule for the state changes of Athena's queries (W22)."""
+"""The rule for the states of engines lets those of Athena's queries in (W22)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .test_policies import LAMBDAS, allowed
 
 @pytest.fixture
 def pattern(template: dict[str, Any]) -> EventPattern:
-    event = template["Resources"]["RunState"]["Properties"]["Events"]["QueryStateEvent"]
+    event = template["Resources"]["RunState"]["Properties"]["Events"]["ExecutionStateEvent"]
     return EventPattern(None, Resolver(template, {})(event["Properties"]["Pattern"]))
 
 
