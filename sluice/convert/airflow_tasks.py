@@ -9,7 +9,7 @@ from typing import Any
 
 from sluice.client import Document
 from sluice.convert.airflow_values import Dag, Span, Task, Unknown, When, inside
-from sluice.convert.aws_targets import spark_target
+from sluice.convert.aws_targets import athena_target, spark_target
 from sluice.convert.draft import Draft, span
 
 MAX_RETRIES = 19  # a workflow has at most 20 attempts
@@ -86,6 +86,10 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
         "num_executors total_executor_cores conn_id verbose spark_binary deploy_mode name".split()
     ),
     "StepFunctionStartExecutionOperator": frozenset(["state_machine_arn"]),
+    "AthenaOperator": frozenset(
+        "query database output_location workgroup catalog client_request_token sleep_time max_polling_attempts "
+        "log_query poll_query_status".split()
+    ),
     "LambdaInvokeFunctionOperator": frozenset("function_name invocation_type payload log_type".split()),
     "SqsPublishOperator": frozenset("sqs_queue message_group_id message_content".split()),
     "SnsPublishOperator": frozenset("target_arn subject message".split()),
@@ -94,6 +98,7 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
 HINTS = {
     "SubDagOperator": "convert its DAG too, and write the nodes of that DAG in place of this node",
     "TriggerDagRunOperator": "remove the node, and let the other DAG wait for the workflow before it by program_status",
+    "AthenaOperator": "write a target athena: ? in place of each {{ }}, and the values in parameters",
     "EmailOperator": "remove the node, and add notify to the workflow before it",
 }
 BY_STATE_MACHINE = (
@@ -130,6 +135,10 @@ class Targets:
             return self._emr(task)
         if task.kind == "SparkSubmitOperator":
             return self._spark_submit(task)
+        if task.kind == "AthenaOperator":
+            parts = ("query", "database", "output_location", "workgroup", "catalog")
+            known = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
+            return athena_target(**known) if all(known.values()) else None
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}
