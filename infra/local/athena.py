@@ -24,7 +24,7 @@ from typing import Any
 from infra.local import service_model
 
 _LOG = logging.getLogger("sluice.local")
-QUEUED_SECONDS, RUNNING_SECONDS = 0.3, 0.3  # long enough for a poll to see each state
+PAUSE = 0.3  # seconds in each state before the end, long enough for a poll to see it
 LEAST_SCANNED = 1  # bytes of a query that has read data
 _TOKEN, _ASKED = "_token", "_asked"  # of an execution; what begins with an underscore is not shown
 # Texts, names in quotes and comments, in which a ? is no parameter.
@@ -33,10 +33,11 @@ OPEN = ("QUEUED", "RUNNING")
 
 
 class Athena:
-    """Replaces some functions of ministack's service. ``put_events`` sends the events of AWS's own services."""
+    """Replaces some functions of ministack's service. ``put_events`` sends the events of AWS's own services, and
+    ``pause`` is how many seconds a query is in each state before its end."""
 
-    def __init__(self, service: Any, s3: Any, put_events: Callable[[dict[str, Any]], Any]) -> None:
-        self._service, self._s3, self._put_events = service, s3, put_events
+    def __init__(self, service: Any, s3: Any, put_events: Callable[[dict[str, Any]], Any], pause: float) -> None:
+        self._service, self._s3, self._put_events, self._pause = service, s3, put_events, pause
         self._begin, self._stop_plainly = service._start_query_execution, service._stop_query_execution
         service._start_query_execution, service._execute_query = self.start, self.execute
         service._list_query_executions, service._stop_query_execution = self.listed, self.stop
@@ -62,11 +63,11 @@ class Athena:
         """Run a query, unless it is stopped before, and write its rows to the address that it reports."""
         execution = self._service._executions[query_id]
         self._tell(execution, "", "QUEUED")
-        await asyncio.sleep(QUEUED_SECONDS)
+        await asyncio.sleep(self._pause)
         if not self._moves(execution, "RUNNING"):
             return
         began = time.monotonic()
-        await asyncio.sleep(RUNNING_SECONDS)
+        await asyncio.sleep(self._pause)
         try:
             text = _filled(query, execution[_ASKED].get("ExecutionParameters", ()))
             if ddl is not None:
@@ -171,9 +172,9 @@ def _filled(query: str, parameters: Any) -> str:
     return filled
 
 
-def install(service: Any, s3: Any, eventbridge: Any, iam_actions: Any) -> None:
+def install(service: Any, s3: Any, eventbridge: Any, iam_actions: Any, pause: float = PAUSE) -> None:
     """Make ministack's Athena behave as AWS's does."""
-    made = Athena(service, s3, lambda entries: eventbridge._put_events(entries, allow_aws_source=True))
+    made = Athena(service, s3, lambda entries: eventbridge._put_events(entries, allow_aws_source=True), pause)
     resource_of = iam_actions.extract_resource_arn
 
     def extract_resource_arn(name: str, method: str, path: str, headers: Any, body: bytes, *more: Any) -> str:
