@@ -14,7 +14,7 @@ from typing import Any
 # The services of all clients in chalicelib; a test compares them.
 SERVICES = frozenset(
     {
-        *("batch", "cloudwatch", "dynamodb", "ec2", "ecs", "emr-serverless", "events", "glue", "lambda"),
+        *("athena", "batch", "cloudwatch", "dynamodb", "ec2", "ecs", "emr-serverless", "events", "glue", "lambda"),
         *("s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
     }
 )

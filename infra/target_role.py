@@ -29,6 +29,9 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "function": (r"arn:aws[a-z-]*:lambda:\S+:function:\S+", "a function"),
     "bus": (r"arn:aws[a-z-]*:events:\S+:event-bus/\S+", "an event bus"),
     "state_machine": (r"arn:aws[a-z-]*:states:\S+:stateMachine:[^:\s]+", "a state machine without a version"),
+    "workgroup": (r"arn:aws[a-z-]*:athena:\S+:workgroup/\S+", "a workgroup of Athena"),
+    "database": (r"arn:aws[a-z-]*:glue:[a-z0-9-]+:\d{12}:database/\S+", "a Glue database of queries"),
+    "data": (r"arn:aws[a-z-]*:s3:::[^/\s]+/\S+", "the objects that queries read and write, their results included"),
     "application": (r"arn:aws[a-z-]*:emr-serverless:\S+:/applications/[0-9a-z]+", "an application of EMR Serverless"),
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
     "job_queue": (r"arn:aws[a-z-]*:batch:[a-z0-9-]+:\d{12}:job-queue/\S+", "a job queue of AWS Batch"),
@@ -45,6 +48,20 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     ),
     "key": (r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]+", "a KMS key that encrypts targets"),
 }
+_QUERIES = tuple(
+    f"athena:{action}"
+    for action in ("BatchGetQueryExecution", "GetQueryExecution", "ListQueryExecutions", "StartQueryExecution",
+                   "StopQueryExecution")
+)  # fmt: skip
+# Athena reads and writes tables and objects with the rights of whoever starts a query.
+# https://docs.aws.amazon.com/athena/latest/ug/managed-policies.html#amazonathenafullaccess-managed-policy
+_TABLES = tuple(
+    f"glue:{action}"
+    for action in ("BatchCreatePartition", "BatchGetPartition", "CreateTable", "GetDatabase", "GetPartition",
+                   "GetPartitions", "GetTable", "GetTables", "UpdateTable")
+)  # fmt: skip
+_OBJECTS = ("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject")
+_BUCKETS = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
 NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
 NEEDS_DEFINITION = "expected a job definition with each job queue, and a job queue with each job definition"
 NEEDS_CLUSTER = "expected a cluster with each task definition, and a task definition with each cluster and task role"
@@ -64,8 +81,8 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
     `application`, `execution_role`, `job_queue`, `job_definition`, `cluster`, `task_definition`, `task_role`, `secret`,
-    `glue_job`, `parameter`, `key`; an `action` is `<action>=<ARN>`. Raises `BadRole` for malformed names and ARNs, and
-    for a role that may call nothing.
+    `glue_job`, `workgroup`, `database`, `data`, `parameter`, `key`; an `action` is `<action>=<ARN>`. Raises `BadRole`
+    for malformed names and ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -143,6 +160,10 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
         ("PutEvents", ["events:PutEvents"], of("bus"), {}),
         ("StartExecutions", ["states:StartExecution"], of("state_machine"), {}),
         ("ReadAndStopExecutions", ["states:DescribeExecution", "states:StopExecution"], executions, {}),
+        ("RunQueries", list(_QUERIES), of("workgroup"), {}),
+        ("UseTablesOfQueries", list(_TABLES), _of_tables(of("database")), {}),
+        ("UseObjectsOfQueries", list(_OBJECTS), of("data"), {}),
+        ("ListObjectsOfQueries", list(_BUCKETS), list(dict.fromkeys(arn.partition("/")[0] for arn in of("data"))), {}),
         (
             "StartTagAndListRuns",
             [
@@ -221,6 +242,13 @@ def _calls(given: Sequence[str]) -> Iterator[tuple[str, list[str], list[str], di
         resources.setdefault(action, []).append(resource)
     for number, (action, on) in enumerate(resources.items(), 1):
         yield f"Call{number}", [action], on, {}
+
+
+def _of_tables(databases: Sequence[str]) -> list[str]:
+    """An action on a table needs the action on its database and its catalog, too."""
+    catalogs = [f"{arn.partition(':database/')[0]}:catalog" for arn in databases]
+    tables = [f"{arn.replace(':database/', ':table/')}/*" for arn in databases]
+    return list(dict.fromkeys([*catalogs, *databases, *tables]))
 
 
 def _through(services: Sequence[str]) -> dict[str, Any]:

@@ -41,6 +41,8 @@
 - Its jobs of AWS Batch succeed at once. Here their containers are processes, too (`batch.py`).
 - It runs the scripts of Glue jobs without arguments, stops none, and tells nobody of their ends. Here a job run has its
   lifecycle (`glue_jobs.py`).
+- It runs a query of Athena at once, without its token and its parameters, and sends no events. Here it does what AWS
+  does (`athena.py`).
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
@@ -68,6 +70,7 @@ def main() -> None:
     from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence, responses
     from ministack.services import (
         apigateway_v1,
+        athena,
         batch,
         cloudwatch_logs,
         dynamodb,
@@ -84,6 +87,7 @@ def main() -> None:
     )
     from ministack.services.cloudformation import provisioners
 
+    from infra.local import athena as local_athena
     from infra.local import batch as local_batch
     from infra.local import (
         callers,
@@ -117,6 +121,7 @@ def main() -> None:
     throttle.install(services, throttle.Switch(Layout().throttle))
     counts.install(services, Layout().counts)
     refusals.install(iam_evaluator, Layout().refusals)
+    local_athena.install(athena, s3, eventbridge, iam_actions)
     apigateway_v1._import_rest_api = _with_policy(apigateway_v1._import_rest_api)
     keys.install(iam_evaluator, eventbridge, sqs, keys.Keys(iam_evaluator, kms, dynamodb, sqs, s3, sns))
     keys.tell_senders(sqs, sns)

@@ -115,13 +115,15 @@ def covers(grant: Grant, need: Need) -> bool:
 @dataclass(frozen=True, slots=True)
 class Place:
     """The region and account of the resources in requests. ``keys`` are the ARNs of the customer managed KMS keys of
-    encrypted resources, by patterns of the ARNs of these. ``tags`` are those of resources, by their ARNs."""
+    encrypted resources, by patterns of the ARNs of these. ``tags`` are those of resources, by their ARNs.
+    ``workgroups`` are those of queries of Athena by their ids; `primary` for all others."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
     keys: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    workgroups: Mapping[str, str] = field(default_factory=dict)
 
     def key_of(self, resource: str) -> str:
         """The key that encrypts a resource; empty if none does."""
@@ -322,6 +324,17 @@ def _ecs(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterato
             yield Need("ecs:ListTasks", "*", of_cluster)
 
 
+def _athena(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    """A query is authorized by its workgroup.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonathena.html
+    """
+    ids = [*parameters.get("QueryExecutionIds", ()), *filter(None, [parameters.get("QueryExecutionId")])]
+    named = [place.workgroups.get(each, "primary") for each in ids] or [parameters.get("WorkGroup", "primary")]
+    for workgroup in dict.fromkeys(named):
+        yield Need(f"athena:{operation}", place.arn("athena", f"workgroup/{workgroup}"))
+
+
 def _without_resource(service: str) -> Callable[[str, Mapping[str, Any], Place], Iterator[Need]]:
     """The rule for services for whose actions IAM defines no resource type."""
     return lambda operation, parameters, place: iter([Need(f"{service}:{operation}", "*")])
@@ -329,6 +342,7 @@ def _without_resource(service: str) -> Callable[[str, Mapping[str, Any], Place],
 
 _RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
     "batch": _batch,
+    "athena": _athena,
     "cloudwatch": _without_resource("cloudwatch"),
     "dynamodb": _dynamodb,
     "ec2": _without_resource("ec2"),

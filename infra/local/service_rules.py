@@ -47,6 +47,8 @@ ECS_OVERRIDES, ECS_SUBNETS, ECS_GROUPS, ECS_REASON, ECS_TASKS = 8192, 16, 5, 255
 # https://docs.aws.amazon.com/glue/latest/dg/aws-glue-programming-etl-glue-arguments.html
 # https://docs.aws.amazon.com/glue/latest/dg/aws-glue-api-jobs-runs.html
 GLUE_ARGUMENT_BYTES, GLUE_MINUTES = 260 * KIB, 10_080
+# https://docs.aws.amazon.com/athena/latest/ug/service-limits.html
+ATHENA_BYTES = 256 * KIB
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 # The models limit the requests to one table, but not those of one call to several tables.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
@@ -252,6 +254,13 @@ def _start_job_run(parameters: Parameters) -> Iterator[str]:
         yield f"Timeout: expected at most {GLUE_MINUTES} minutes, got {parameters['Timeout']}"
 
 
+def _start_query(parameters: Parameters) -> Iterator[str]:
+    output = parameters.get("ResultConfiguration", {}).get("OutputLocation")
+    if output is not None and not str(output).startswith("s3://"):
+        yield f"ResultConfiguration.OutputLocation: expected an s3:// address, got {output!r}"
+    yield from _bytes("QueryString", len(str(parameters["QueryString"]).encode()), ATHENA_BYTES)
+
+
 def _s3(parameters: Parameters) -> Iterator[str]:
     bucket, key = parameters.get("Bucket"), parameters.get("Key")
     if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
@@ -308,6 +317,7 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("ecs", "DescribeTasks"): _describe_tasks,
     ("ecs", "StopTask"): _stop_task,
     ("glue", "StartJobRun"): _start_job_run,
+    ("athena", "StartQueryExecution"): _start_query,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from sluice.client import Document
 from sluice.convert.airflow_values import Dag, Span, Task, Unknown, When, inside
-from sluice.convert.aws_targets import batch_target, ecs_target, glue_target, spark_target
+from sluice.convert.aws_targets import athena_target, batch_target, ecs_target, glue_target, spark_target
 from sluice.convert.draft import Draft, span
 
 MAX_RETRIES = 19  # a workflow has at most 20 attempts
@@ -101,6 +101,10 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
         "job_name script_args run_job_kwargs wait_for_completion verbose job_poll_interval stop_job_run_on_kill "
         "resume_glue_job_on_retry durable".split()
     ),
+    "AthenaOperator": frozenset(
+        "query database output_location workgroup catalog client_request_token sleep_time max_polling_attempts "
+        "log_query poll_query_status".split()
+    ),
     "LambdaInvokeFunctionOperator": frozenset("function_name invocation_type payload log_type".split()),
     "SqsPublishOperator": frozenset("sqs_queue message_group_id message_content".split()),
     "SnsPublishOperator": frozenset("target_arn subject message".split()),
@@ -109,6 +113,7 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
 HINTS = {
     "SubDagOperator": "convert its DAG too, and write the nodes of that DAG in place of this node",
     "TriggerDagRunOperator": "remove the node, and let the other DAG wait for the workflow before it by program_status",
+    "AthenaOperator": "write a target athena: ? in place of each {{ }}, and the values in parameters",
     "EmailOperator": "remove the node, and add notify to the workflow before it",
 }
 BY_STATE_MACHINE = (
@@ -151,6 +156,10 @@ class Targets:
             return self._batch(task)
         if task.kind == "GlueJobOperator":
             return self._glue(task)
+        if task.kind == "AthenaOperator":
+            parts = ("query", "database", "output_location", "workgroup", "catalog")
+            known = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
+            return athena_target(**known) if all(known.values()) else None
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}

@@ -181,6 +181,8 @@ def _universal(action: str, given: Any) -> Carried:
         return Carried("ECS task", task, None, delivered=False)
     if lower == "batch:submitjob" and (job := _submit_job(call)):
         return Carried("Batch job", job, None, delivered=False, lost=_retried(call))
+    if lower == "athena:startqueryexecution" and (query := _query(call)):
+        return Carried("Athena query", query, None, delivered=False)
     if lower == "lambda:invoke" and text_at(call, "FunctionName").startswith("arn:"):
         target = {"type": "lambda", "function": call["FunctionName"]}
         return Carried("Lambda function", target, _data(call.get("Payload")), wraps=True)
@@ -227,6 +229,37 @@ def glue_target(call: dict[str, Any]) -> Document | None:
     document = {"type": "glue", "job": call["JobName"], "arguments": arguments}
     document |= {field: call.get(name) for name, field in fields.items()}
     return {key: value for key, value in document.items() if value}
+
+
+def _query(call: dict[str, Any]) -> Document | None:
+    """None for a call with parameters that the target of Sluice does not have."""
+    context, output = object_at(call, "QueryExecutionContext"), object_at(call, "ResultConfiguration")
+    known = {"QueryString", "QueryExecutionContext", "ResultConfiguration", "WorkGroup", "ClientRequestToken"}
+    if set(call) - known or set(output) - {"OutputLocation"}:
+        return None
+    return athena_target(
+        text_at(call, "QueryString"),
+        text_at(context, "Database"),
+        text_at(output, "OutputLocation"),
+        text_at(call, "WorkGroup"),
+        text_at(context, "Catalog"),
+    )
+
+
+def athena_target(
+    query: str = "", database: str = "", output_location: str = "", workgroup: str = "", catalog: str = ""
+) -> Document | None:
+    """The target ``athena``; None without a query."""
+    output = f"{output_location.rstrip('/')}/" if output_location else ""
+    document = {
+        "type": "athena",
+        "query": query,
+        "workgroup": workgroup,
+        "database": database,
+        "catalog": catalog,
+        "output": output,
+    }
+    return {key: value for key, value in document.items() if value} if query else None
 
 
 def _spark(call: dict[str, Any]) -> Document | None:

@@ -17,6 +17,8 @@ GIVEN = {
     "summaries.json": ("eventbridge",),
     "rules.json": ("eventbridge", "--enabled"),
     "orders.dag": ("airflow",),
+    "queries.dag": ("airflow",),
+    "queries.json": ("eventbridge",),
     "assets.dag": ("airflow", "-a", "lab.prices"),
     "loops.dag": ("airflow", "--zone", "Europe/Berlin"),
     "sends.dag": ("airflow",),

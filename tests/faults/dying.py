@@ -23,6 +23,7 @@ from tests.support.fakes import EmrRun
 from tests.support.glue import JobRun
 from tests.support.idle import is_idle
 from tests.support.pull_workers import PULLED
+from tests.support.queries import Query
 from tests.support.snapshot import Start
 from tests.support.state_machines import Execution
 from tests.support.world import EMR, World, day, flights
@@ -53,8 +54,8 @@ class Scenario:
     ``messages`` is the number of messages sent, None if any number is right. ``outcome`` returns the state in which EMR
     ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
     ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` and ``datasets`` are deployed in
-    addition to those of every scenario. ``execution``, ``batch_job`` and ``job_run`` return the state in which Step
-    Functions, Batch and Glue end one, even if its event is lost, ``exit_code`` that of a task of ECS.
+    addition to those of every scenario. ``execution``, ``batch_job``, ``job_run`` and ``query`` return the state in
+    which Step Functions, Batch, Glue and Athena end one, even if its event is lost, ``exit_code`` that of a task of ECS.
     """
 
     schedules: dict[str, Any]
@@ -71,6 +72,7 @@ class Scenario:
     batch_job: Callable[[BatchJob], str] = lambda job: "SUCCEEDED"
     exit_code: Callable[[Task], int] = lambda task: 0
     job_run: Callable[[JobRun], str] = lambda job_run: "SUCCEEDED"
+    query: Callable[[Query], str] = lambda query: "SUCCEEDED"
 
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
@@ -138,6 +140,7 @@ def _recover(world: World, scenario: Scenario) -> None:
         world.targets.batch_jobs.end_all(scenario.batch_job)
         world.targets.tasks.end_all(scenario.exit_code)
         world.targets.jobs.end_all(scenario.job_run)
+        world.targets.queries.end_all(scenario.query)
 
 
 def upload(world: World, number: int, dataset: str = "flights", name: str = "_SUCCESS", size: int = 0) -> None:

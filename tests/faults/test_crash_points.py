@@ -33,6 +33,7 @@ from tests.faults.scenarios_paced import PACED
 from tests.faults.scenarios_paused import PAUSED
 from tests.faults.scenarios_pools import POOLED
 from tests.faults.scenarios_produced import PRODUCED
+from tests.faults.scenarios_queries import QUERIES
 from tests.faults.scenarios_reprocess import REPROCESSED
 from tests.faults.scenarios_roles import ROLED
 from tests.faults.scenarios_tables import TABLES
@@ -45,7 +46,8 @@ from tests.support.kinds import WRITES
 
 SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES, **EXECUTIONS, **TASKS, **BATCH_JOBS, **GLUE, **REPROCESSED, **GRANTED, **UPLOADED,
+             **TABLES, **EXECUTIONS, **TASKS, **BATCH_JOBS, **GLUE, **QUERIES,
+             **REPROCESSED, **GRANTED, **UPLOADED,
              **ROLED, **PRODUCED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",

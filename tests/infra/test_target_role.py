@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from chalicelib.aws.targets.athena import AthenaTarget
 from infra import target_role, yaml_tags
 from infra.local.permissions import Need, Place, Policy, needs
 from infra.target_role import BadRole, template
+from tests.support import rows
+from tests.support.clock import HandClock
+from tests.support.queries import TARGET, Queries
 
 ACCOUNT = "eu-west-1:123456789012"
 GIVEN = {
@@ -19,6 +24,9 @@ GIVEN = {
     "function": [f"arn:aws:lambda:{ACCOUNT}:function:demo-*"],
     "bus": [f"arn:aws:events:{ACCOUNT}:event-bus/demo"],
     "state_machine": [f"arn:aws:states:{ACCOUNT}:stateMachine:demo-*"],
+    "workgroup": [f"arn:aws:athena:{ACCOUNT}:workgroup/demo-*"],
+    "database": [f"arn:aws:glue:{ACCOUNT}:database/lake"],
+    "data": ["arn:aws:s3:::demo-lake/raw/*", "arn:aws:s3:::demo-lake/results/*"],
     "application": [f"arn:aws:emr-serverless:{ACCOUNT}:/applications/00demo"],
     "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
     "job_queue": [f"arn:aws:batch:{ACCOUNT}:job-queue/demo"],
@@ -43,6 +51,7 @@ PLACE = Place(
     "123456789012",
     tags={f"{JOB_ARN}/j-{name}": {"sluice:namespace": name} for name in ("demo", "other")},
     keys=dict.fromkeys((f"arn:aws:sqs:{ACCOUNT}:demo-a", f"arn:aws:sns:{ACCOUNT}:demo-a"), GIVEN["key"][0]),
+    workgroups={"q-own": "demo-a", "q-other": "other"},
 )
 QUEUE, EXECUTION = "https://sqs.eu-west-1.amazonaws.com/123456789012", f"arn:aws:states:{ACCOUNT}:execution"
 JOB = {"applicationId": "00demo", "jobRunId": "j1"}
@@ -74,6 +83,13 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"executionArn": f"{EXECUTION}:demo-a:sluice-1"},
         {"executionArn": f"{EXECUTION}:demo-a:of-somebody-else"},
     ),
+    ("athena", "StartQueryExecution", {"WorkGroup": "demo-a"}, {"WorkGroup": "other"}),
+    ("athena", "ListQueryExecutions", {"WorkGroup": "demo-a"}, {"WorkGroup": "primary"}),
+    ("athena", "BatchGetQueryExecution", {"QueryExecutionIds": ["q-own"]}, {"QueryExecutionIds": ["q-own", "q-other"]}),
+    ("athena", "GetQueryExecution", {"QueryExecutionId": "q-own"}, {"QueryExecutionId": "q-other"}),
+    ("athena", "StopQueryExecution", {"QueryExecutionId": "q-own"}, {"QueryExecutionId": "q-other"}),
+    ("glue", "GetTable", {"DatabaseName": "lake", "Name": "t"}, {"DatabaseName": "other", "Name": "t"}),
+    ("s3", "PutObject", {"Bucket": "demo-lake", "Key": "raw/a"}, {"Bucket": "demo-lake", "Key": "audit/a"}),
     ("emr-serverless", "StartJobRun", START, {**START, "executionRoleArn": "arn:aws:iam::123456789012:role/x"}),
     ("emr-serverless", "GetJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "CancelJobRun", JOB, {**JOB, "applicationId": "00other"}),
@@ -281,3 +297,20 @@ def test_o10_the_parameter_takes_roles_with_an_account_and_name(
     template: dict[str, Any], text: str, fits: bool
 ) -> None:
     assert bool(re.fullmatch(template["Parameters"]["TargetRoleArns"]["AllowedPattern"], text)) is fits
+
+
+def test_w22_a_role_may_do_all_that_the_adapter_of_athena_does() -> None:
+    """Each call that the adapter makes is among those of `CALLS`."""
+    clock = HandClock()
+    queries = Queries(clock)
+    adapter = AthenaTarget(queries, clock.now, pause=lambda seconds: None)
+    plain = rows.run("demo.flights.clean.1.a", start_requested_at=clock.now())
+    run = replace(plain, request=replace(plain.request, target=TARGET, client_token="t" * 40))
+    adapter.start(run, {"correlation": {"day": "1"}})
+    [made] = queries.queries.values()
+    begun = replace(run, target_id=made.id)
+    assert adapter.find(run) == made.id
+    adapter.cancel(begun)
+    made.shown = False
+    adapter.status(begun)
+    assert set(queries.calls) == {operation for service, operation, *_ in CALLS if service == "athena"}

@@ -90,6 +90,13 @@ def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
         ("batch", "ListJobs", {}, "expected one of jobQueue, arrayJobId and multiNodeJobId, got none"),
         ("batch", "DescribeJobs", {"jobs": ["j"] * 101}, "jobs: expected 1 to 100, got 101"),
         ("batch", "TerminateJob", {"jobId": "j", "reason": "x" * 1_025}, "reason: expected 1 to 1024 characters"),
+        ("athena", "StartQueryExecution", {"QueryString": "é" * 131_073}, "QueryString: expected at most 262144 bytes"),
+        (
+            "athena",
+            "StartQueryExecution",
+            {"QueryString": "a", "ResultConfiguration": {"OutputLocation": "b/"}},
+            "s3://",
+        ),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a/b"}, "expected no label of a Distributed Map"),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a", "name": "a~b"}, "name: expected 1 to 80 letters"),
         ("stepfunctions", "StartExecution", {"stateMachineArn": "a", "input": "7"}, "input: expected a JSON object"),

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from chalicelib.aws.targets import api_models
 from chalicelib.aws.targets.assumed import AssumedRoles
+from chalicelib.aws.targets.athena import AthenaTarget
 from chalicelib.aws.targets.aws_api import AwsApiTarget
 from chalicelib.aws.targets.batch import BatchTarget
 from chalicelib.aws.targets.dag_start import DagStarts
@@ -30,6 +31,7 @@ from tests.support.api_calls import ApiCalls
 from tests.support.batch_jobs import BatchJobs
 from tests.support.ecs_tasks import Tasks
 from tests.support.glue import GlueJobs
+from tests.support.queries import Queries
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
@@ -239,6 +241,8 @@ class FakeTargets:
         self.glue = GlueTarget(self.jobs, clock.now, pause=lambda seconds: None)
         self.calls = ApiCalls()
         self.api = AwsApiTarget(self.calls.make)
+        self.queries = Queries(clock)
+        self.athena = AthenaTarget(self.queries, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
         self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
@@ -256,7 +260,7 @@ class FakeTargets:
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
-        if kind in ("step_functions", "ecs", "batch", "glue"):
+        if kind in ("step_functions", "ecs", "batch", "glue", "athena"):
             return vars(self)[kind]  # the real one, on a simulated service
         if kind == "aws_api":
             return self.api  # so is this

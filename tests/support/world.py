@@ -39,11 +39,12 @@ from chalicelib.settings import Settings
 from sluice.testing.engine import Engine, make_ports, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
-from tests.support import batch_jobs, ecs_tasks, glue, tables
+from tests.support import batch_jobs, ecs_tasks, glue, queries, tables
 from tests.support.batch_jobs import BatchJob
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets
 from tests.support.glue import JobRun
+from tests.support.queries import Query
 from tests.support.snapshot import Outside
 from tests.support.state_machines import Execution, event_of
 
@@ -215,6 +216,14 @@ class World(Engine):
         """A job run of Glue ends, and its event arrives."""
         self.targets.jobs.end(run, state, message)
         return self.event(glue.event_of(run, self.clock.now()))
+
+    def query_says(self, query: Query, state: str, reason: str = "", **changed: Any) -> str:
+        """A query of Athena reaches a state, and its event arrives."""
+        if state == "RUNNING":
+            query.state = state
+        else:
+            self.targets.queries.end(query, state, reason, **changed)
+        return self.event(queries.event_of(query, self.clock.now()))
 
     def event(self, event: dict[str, Any]) -> str:
         """Deliver an event of EventBridge about a run at its target."""

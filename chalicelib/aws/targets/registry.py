@@ -35,6 +35,7 @@ ADAPTERS: Mapping[str, str] = {
     "ecs": "ecs",
     "glue": "glue",
     "aws_api": "aws_api",
+    "athena": "athena",
     "worker": "worker",
     "dag": "dag_start",
     "each": "each",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.documents import tagged, types_of
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.athena import AthenaTarget
 from chalicelib.core.targets.aws_api import AwsApiTarget
 from chalicelib.core.targets.batch import BatchTarget
 from chalicelib.core.targets.dag_start import DagStart
@@ -33,9 +34,10 @@ TARGETS: tuple[type[Target], ...] = (
     LambdaTarget,
     EventBusTarget,
     StepFunctionsTarget,
-    BatchTarget,
     EcsTarget,
+    BatchTarget,
     GlueTarget,
+    AthenaTarget,
     AwsApiTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart, EachElement)

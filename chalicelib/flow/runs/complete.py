@@ -315,7 +315,10 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
     if details is None:  # throttled: schedules that wait for the end of the run do not wait for its details
         return replace(update, reason=update.reason or (NOT_YET_GIVEN if update.state == "FAILED" else ""))
     reason = details.reason or update.reason or (NOT_GIVEN if update.state == "FAILED" else "")
-    return replace(update, reason=reason, billed=details.billed, started_at=details.started_at, result=details.result)
+    # The event says that the run has ended, so it is not lost.
+    outcome = details.outcome if details.outcome != "lost" else update.outcome
+    update = replace(update, reason=reason, outcome=outcome, billed=details.billed)
+    return replace(update, started_at=details.started_at, result=details.result)
 
 
 def _retry_delay(ports: Ports, run: Run, outcome: FailureKind) -> int | None:

@@ -21,6 +21,7 @@ export const TARGETS = [
   "ecs",
   "glue",
   "aws_api",
+  "athena",
   "dag",
 ] as const;
 
