@@ -55,7 +55,7 @@ class Scenario:
     ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
     ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` and ``datasets`` are deployed in
     addition to those of every scenario. ``execution``, ``batch_job``, ``job_run`` and ``query`` return the state in
-    which Step Functions, Batch, Glue and Athena end one, even if its event is lost, ``exit_code`` that of a task of ECS.
+    which Step Functions, Batch, Glue and Athena end one, even if its event is lost; ``exit_code`` is of a task.
     """
 
     schedules: dict[str, Any]
