@@ -205,6 +205,43 @@ def backoff(
     return Backoff(given({"tries": tries, "growth": growth, "delay": delay, "max_delay": max_delay}))
 
 
+def batch(
+    job_queue: str,
+    job_definition: str,
+    *,
+    command: Sequence[str] = UNSET,
+    environment: Mapping[str, str] = UNSET,
+    parameters: Mapping[str, str] = UNSET,
+    vcpus: float | None = UNSET,
+    memory_mib: int | None = UNSET,
+    share_identifier: str | None = UNSET,
+    scheduling_priority: int | None = UNSET,
+    poll_every: str | None = UNSET,
+) -> Target:
+    """A job of AWS Batch, of a job definition with one container on Fargate or EC2, in the account and region of
+    the stack. ``command``, and the values of ``environment`` and of ``parameters``, may have placeholders
+    such as ``{{correlation.day}}``. Batch reports the states of a run by events. With ``poll_every``, Sluice
+    also polls it at that interval (W6).
+    """
+    return Target(
+        given(
+            {
+                "type": "batch",
+                "job_queue": job_queue,
+                "job_definition": job_definition,
+                "command": command,
+                "environment": environment,
+                "parameters": parameters,
+                "vcpus": vcpus,
+                "memory_mib": memory_mib,
+                "share_identifier": share_identifier,
+                "scheduling_priority": scheduling_priority,
+                "poll_every": poll_every,
+            }
+        )
+    )
+
+
 def calendar(
     *,
     only: Sequence[str | Mapping[str, str]] = UNSET,
@@ -1845,6 +1882,7 @@ __all__ = [
     "around",
     "at_least",
     "backoff",
+    "batch",
     "calendar",
     "catch_up",
     "cloudwatch_alarm",
@@ -1910,6 +1948,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Around": (around,),
     "AtLeastTrigger": (at_least,),
     "Backoff": (backoff,),
+    "BatchTarget": (batch,),
     "Calendar": (calendar,),
     "CatchUp": (catch_up,),
     "CloudWatchAlarmTrigger": (cloudwatch_alarm,),

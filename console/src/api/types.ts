@@ -76,7 +76,7 @@ export interface App {
   owner?: string;
   namespace?: string | null;
   app?: string | null;
-  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | null;
   data_bucket?: string | null;
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
@@ -156,6 +156,20 @@ export interface Backoff {
   growth?: "exponential" | "fixed";
   delay?: string;
   max_delay?: string;
+}
+
+export interface BatchTarget {
+  type: "batch";
+  job_queue: string;
+  job_definition: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  parameters?: Record<string, string>;
+  vcpus?: number | null;
+  memory_mib?: number | null;
+  share_identifier?: string | null;
+  scheduling_priority?: number | null;
+  poll_every?: string | null;
 }
 
 export interface BegunDag {
@@ -971,7 +985,7 @@ export interface Message {
   repeats?: number | null;
   ttl?: string | null;
   zone?: string;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | null;
   workflow?: string | null;
 }
 
@@ -1122,7 +1136,7 @@ export interface NotFollowed {
 
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
-  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget;
   form?: "slack" | "teams" | null;
   console?: string | null;
 }
@@ -2102,7 +2116,7 @@ export interface StoredMessage {
   ttl: string | null;
   zone: string;
   next_fire: string | null;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | null;
   workflow?: string | null;
 }
 
@@ -2271,7 +2285,7 @@ export interface StoredWorkflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
@@ -2457,7 +2471,7 @@ export interface Workflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
