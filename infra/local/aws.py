@@ -63,7 +63,7 @@ def main() -> None:
     """Run until SIGTERM."""
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
-    from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
+    from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence, responses
     from ministack.services import (
         apigateway_v1,
         batch,
@@ -106,6 +106,7 @@ def main() -> None:
     workers.install(lambda_runtime)
     here = f"http://{ports.HOST}:{os.environ['GATEWAY_PORT']}"
     local_ecs.install(ecs, cloudwatch_logs, eventbridge, lambda_runtime, here)
+    local_ecs.authorize(iam_actions, responses)
     local_batch.install(batch, cloudwatch_logs, eventbridge, lambda_runtime, here)
     local_batch.check_permissions(iam_actions, iam_evaluator, batch)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}

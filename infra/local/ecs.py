@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from infra.local import service_model
+from infra.local import permissions, service_model
 from infra.local.containers import CannotPull, CannotStart, Container, command_of, credentials_of, environment, log_into
 
 _LOG = logging.getLogger("sluice.local")
@@ -47,6 +47,31 @@ def install(ecs: Any, logs: Any, eventbridge: Any, lambda_runtime: Any, endpoint
                 task.update(stoppedAt=ecs._iso(), stopCode="InfrastructureHealth", stoppedReason=_CUT_OFF)
 
     ecs._restore_state = restored
+
+
+def authorize(iam_actions: Any, responses: Any) -> None:
+    """Let ministack ask for the resources of ECS that AWS asks for: a task definition or a task, with the cluster as a
+    condition. It asks for the cluster itself, which no policy of AWS names. Other operations stay as they are."""
+    resource_of, context_of = iam_actions.extract_resource_arn, iam_actions.request_tag_context
+
+    def need(service: str, operation: str, body: bytes) -> permissions.Need | None:
+        place = permissions.Place(responses.get_region(), responses.get_account_id())
+        try:
+            return permissions.needs(service, operation, json.loads(body), place)[0] if service == "ecs" else None
+        except (LookupError, ValueError):
+            return None
+
+    def extract_resource_arn(
+        service: str, method: str, path: str, headers: Mapping[str, str], body: bytes, *more: Any
+    ) -> Any:
+        found = need(service, headers.get("x-amz-target", "").rpartition(".")[2], body)
+        return found.resource if found else resource_of(service, method, path, headers, body, *more)
+
+    def request_tag_context(service: str, action: str, body: bytes, params: Any) -> dict[str, Any]:
+        found = need(service, action.partition(":")[2], body)
+        return {**context_of(service, action, body, params), **dict(found.keys if found else ())}
+
+    iam_actions.extract_resource_arn, iam_actions.request_tag_context = extract_resource_arn, request_tag_context
 
 
 class _Tasks:

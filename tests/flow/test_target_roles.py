@@ -17,6 +17,7 @@ from chalicelib.flow.deliveries import prepare, send
 from chalicelib.flow.runs import dead_letters, follow
 from tests.support.answers import explain
 from tests.support.deliveries_crossed import fires
+from tests.support.ecs_tasks import TARGET as TASK
 from tests.support.fakes import FakeEmr, FakeQueue, FakeTargets
 from tests.support.reasons import says
 from tests.support.schedules import at
@@ -511,3 +512,41 @@ def test_the_session_lasts_longer_than_what_is_needed() -> None:
 
     assert assumed.NEEDED < assumed.RENEWED_BEFORE < assumed.SESSION == HOUR
     assert EMR["type"] == "emr_serverless"
+
+
+def test_w22_a_task_is_called_with_the_role() -> None:
+    world = world_with({"s": at(AT_ONE, "task")}, task={"target": TASK})
+    world.pass_by("2m")
+    assert called(world, "start") == [("start", ONE)]
+    [task] = world.targets.tasks.tasks.values()
+    world.targets.tasks.end(task, 0)
+    world.pass_by("15m")
+    assert world.runs("s")[0].state == "SUCCEEDED"
+    assert {role for _, role in called(world)} == {ONE}
+
+
+def test_w22_a_task_needs_a_target_role_of_its_namespace() -> None:
+    world = World(target_role_arns=(f"{ROLES}*",), account="123456789012")
+    document = {"workflows": {"task": {"target": TASK}}, "schedules": {"s": at(AT_ONE, "task")}}
+    with pytest.raises(SluiceError, match="expected a target role of the namespace") as refused:
+        world.deploy(document)
+    assert refused.value.field == "workflows.task.target.type"
+    world.allow("demo", target_role=ONE)
+    world.deploy(document)
+    world.allow("demo")
+    world.clock.pass_by("10s")
+    world.pass_by("2m")
+    assert world.targets.tasks.tasks == {}
+    assert "expected a target role of the namespace" in world.runs("s")[0].reason.text
+
+
+def test_w22_a_list_of_engines_bounds_clusters_and_families() -> None:
+    world = world_with({})
+    place = "arn:aws:ecs:us-east-1:123456789012"
+    world.allow("demo", target_role=ONE, engines=[f"{place}:cluster/jobs", f"{place}:task-definition/load-*"])
+    mine = {**TASK, "cluster": f"{place}:cluster/jobs", "task_definition": f"{place}:task-definition/load-a:3"}
+    world.deploy(flights({}, task={"target": mine}))
+    for field, kind in (("cluster", "cluster"), ("task_definition", "task-definition")):
+        with pytest.raises(SluiceError, match="a resource of an engine that namespace demo may use") as refused:
+            world.deploy(flights({}, task={"target": {**mine, field: f"{place}:{kind}/other"}}))
+        assert refused.value.field == f"workflows.task.target.{field}"

@@ -164,3 +164,31 @@ def test_a_task_that_the_local_cloud_cut_off_has_an_end(cloud: Cloud) -> None:
     cloud.ecs._restore_state(kept)
     [task] = [task for _, task in cloud.ecs._tasks.all_items()]
     assert (task["lastStatus"], task["stopCode"], bool(task["stoppedAt"])) == ("STOPPED", "InfrastructureHealth", True)
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked", "resource", "cluster"),
+    [
+        ("RunTask", {"cluster": "jobs", "taskDefinition": "etl:3"}, "task-definition/etl:3", "jobs"),
+        (
+            "StopTask",
+            {"cluster": "jobs", "task": "arn:aws:ecs:us-east-1:000000000000:task/jobs/1"},
+            "task/jobs/1",
+            "jobs",
+        ),
+        ("CreateCluster", {"clusterName": "jobs"}, "*", None),
+    ],
+)
+def test_a_call_is_authorized_as_aws_does(operation: str, asked: dict[str, Any], resource: str, cluster: Any) -> None:
+    from ministack.core import iam_actions, responses
+
+    changed = SimpleNamespace(
+        **{name: getattr(iam_actions, name) for name in ("extract_resource_arn", "request_tag_context")}
+    )
+    local_ecs.authorize(changed, responses)
+    body = json.dumps(asked).encode()
+    headers = {"x-amz-target": f"AmazonEC2ContainerServiceV20141113.{operation}"}
+    found = changed.extract_resource_arn("ecs", "POST", "/", headers, body, {}, "us-east-1", "000000000000")
+    assert found.endswith(resource)
+    context = changed.request_tag_context("ecs", f"ecs:{operation}", body, {})
+    assert context.get("ecs:cluster") == (cluster and f"arn:aws:ecs:us-east-1:000000000000:cluster/{cluster}")

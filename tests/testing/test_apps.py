@@ -437,3 +437,13 @@ def test_e2_a_large_fire_on_hold_has_a_job_for_each_event(sluice_app: type[App])
     assert len(app.jobs("join")) == 39
     app.disable("join")
     assert sorted(record.count for record in app.records("join")) == [1, 39]
+
+
+def test_w22_a_task_of_ecs_is_played(sluice_app: type[App]) -> None:
+    place = {"cluster": "jobs", "task_definition": "load", "container": "job", "subnets": ["subnet-0a1b2c3d"]}
+    app = sluice_app(document(on(FLIGHTS), {"type": "ecs", **place, "command": ["load", "{{correlation.day}}"]}), at=AT)
+    app.partition("flights", day="2026-03-01")
+    run = app.run("join")
+    assert run.state == "RUNNING"
+    run.succeed()
+    assert run.state == "SUCCEEDED"
