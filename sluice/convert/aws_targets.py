@@ -148,8 +148,8 @@ def batch_target(queue: str, definition: str, overrides: Any, parameters: Any) -
         return None
     variables = [_lower(each) for each in own.get("environment") or ()]
     try:
-        vcpus, memory = (float(sizes[kind]) if sizes[kind] is not None else None for kind in ("VCPU", "MEMORY"))
-    except (TypeError, ValueError):
+        vcpus, memory = (float(str(sizes[kind] or 0)) for kind in ("VCPU", "MEMORY"))
+    except ValueError:
         return None
     document = {
         "type": "batch",
@@ -160,8 +160,8 @@ def batch_target(queue: str, definition: str, overrides: Any, parameters: Any) -
         "parameters": {str(key): str(value) for key, value in parameters.items()}
         if isinstance(parameters, dict)
         else None,
-        "vcpus": vcpus and (int(vcpus) if vcpus.is_integer() else vcpus),
-        "memory_mib": memory and int(memory),
+        "vcpus": int(vcpus) if vcpus.is_integer() else vcpus,
+        "memory_mib": int(memory),
     }
     return {key: value for key, value in document.items() if value}
 
