@@ -74,8 +74,8 @@ def _universal(action: str, given: Any) -> Carried:
     if lower == "sfn:startexecution" and text_at(call, "StateMachineArn"):
         target = {"type": "step_functions", "state_machine": call["StateMachineArn"]}
         return Carried("state machine", target, _data(call.get("Input")), True, False)
-    target = api_call(action, given)
-    return Carried(f"call of {action}", target, None if target else given, is_call=target is not None)
+    made = api_call(action, given)
+    return Carried(f"call of {action}", made, None if made else given, is_call=made is not None)
 
 
 def _has_only(call: dict[str, Any], *known: str) -> bool:
