@@ -75,7 +75,7 @@ def test_w22_nodes_of_a_dag_follow_a_call_and_read_its_result() -> None:
     assert views(world)[0]["state"] == "SUCCEEDED"
 
 
-def test_w22_a_call_without_an_answer_is_made_again_with_its_token() -> None:
+def test_w22_an_unanswered_call_is_made_again_with_its_token() -> None:
     world = calling(RUN_TASK, ONCE)
     world.targets.calls.lose_answers = 1
     world.pass_by("2m")
