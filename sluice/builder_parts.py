@@ -200,6 +200,37 @@ def at_least(count: int, *triggers: Trigger, within: str | None = UNSET) -> Trig
     return Trigger(given({"type": "at_least", "count": count, "triggers": list(triggers), "within": within}))
 
 
+def athena(
+    query: str,
+    *,
+    parameters: Sequence[str | bool | int | float] = UNSET,
+    workgroup: str = UNSET,
+    database: str | None = UNSET,
+    catalog: str | None = UNSET,
+    output: str | None = UNSET,
+    result_reuse: str | None = UNSET,
+    poll_every: str | None = UNSET,
+) -> Target:
+    """A query of Athena. A ``?`` in the ``query`` stands for one of the ``parameters``, in order. Athena reports
+    the states of a run by events. With ``poll_every``, Sluice also polls it at that interval (W6).
+    """
+    return Target(
+        given(
+            {
+                "type": "athena",
+                "query": query,
+                "parameters": parameters,
+                "workgroup": workgroup,
+                "database": database,
+                "catalog": catalog,
+                "output": output,
+                "result_reuse": result_reuse,
+                "poll_every": poll_every,
+            }
+        )
+    )
+
+
 def aws_api(service: str, action: str, *, input: Mapping[str, Any] = UNSET, result: bool = UNSET) -> Target:
     """A call of AWS's API that is answered at once, such as ``{service: sns, action: publish, input: {...}}``.
     Texts of the ``input`` may hold values of the run context. With ``result``, the answer is the result of
@@ -1942,6 +1973,7 @@ __all__ = [
     "approval",
     "around",
     "at_least",
+    "athena",
     "aws_api",
     "backoff",
     "batch",
@@ -2011,6 +2043,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Approval": (approval,),
     "Around": (around,),
     "AtLeastTrigger": (at_least,),
+    "AthenaTarget": (athena,),
     "AwsApiTarget": (aws_api,),
     "Backoff": (backoff,),
     "BatchTarget": (batch,),

@@ -158,8 +158,8 @@ class Targets:
             return self._glue(task)
         if task.kind == "AthenaOperator":
             parts = ("query", "database", "output_location", "workgroup", "catalog")
-            known = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
-            return athena_target(**known) if all(known.values()) else None
+            given = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
+            return athena_target(**given) if all(given.values()) else None
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}

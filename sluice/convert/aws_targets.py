@@ -197,8 +197,6 @@ def _universal(action: str, given: Any) -> Carried:
         return Carried("state machine", target, _data(call.get("Input")), True, False)
     if lower == "glue:startjobrun" and (job := glue_target(call)):
         return Carried("Glue job", job, None, delivered=False)
-    target = api_call(action, given)
-    return Carried(f"call of {action}", target, None if target else given, is_call=target is not None)
     made = api_call(action, given)
     return Carried(f"call of {action}", made, None if made else given, is_call=made is not None)
 

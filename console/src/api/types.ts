@@ -76,7 +76,7 @@ export interface App {
   owner?: string;
   namespace?: string | null;
   app?: string | null;
-  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget | null;
   data_bucket?: string | null;
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
@@ -121,6 +121,18 @@ export interface AtLeastTrigger {
   within?: string | null;
 }
 
+export interface AthenaTarget {
+  type: "athena";
+  query: string;
+  parameters?: (string | boolean | number)[];
+  workgroup?: string;
+  database?: string | null;
+  catalog?: string | null;
+  output?: string | null;
+  result_reuse?: string | null;
+  poll_every?: string | null;
+}
+
 export interface AuditRecord {
   at: string;
   namespace: string;
@@ -138,6 +150,14 @@ export interface AuditRecord {
   after: Record<string, unknown> | null;
   reason: string | null;
   count: number;
+}
+
+export interface AwsApiTarget {
+  type: "aws_api";
+  service: string;
+  action: string;
+  input?: Record<string, unknown>;
+  result?: boolean;
 }
 
 export interface Backfill {
@@ -789,6 +809,7 @@ export interface HttpTarget {
   headers?: Record<string, string | SecretReference>;
   timeout?: string;
   secret?: string | SecretReference | null;
+  body_secrets?: Record<string, unknown> | null;
 }
 
 export interface IgnoredObject {
@@ -995,7 +1016,7 @@ export interface Message {
   repeats?: number | null;
   ttl?: string | null;
   zone?: string;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget | null;
   workflow?: string | null;
 }
 
@@ -1146,9 +1167,11 @@ export interface NotFollowed {
 
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
-  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget;
-  form?: "slack" | "teams" | null;
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget;
+  form?: "slack" | "teams" | "pagerduty" | "mail" | null;
   console?: string | null;
+  group?: string | null;
+  quiet?: QuietHours | null;
 }
 
 export interface Now {
@@ -1444,6 +1467,14 @@ export interface ProposedAllowed {
   allowed: Allowed;
   left_out: RefusedUse[];
   complete: boolean;
+}
+
+export interface QuietHours {
+  from: string;
+  to: string;
+  zone?: string;
+  days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+  urgent?: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
 }
 
 export interface QuietTrigger {
@@ -2126,7 +2157,7 @@ export interface StoredMessage {
   ttl: string | null;
   zone: string;
   next_fire: string | null;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget | null;
   workflow?: string | null;
 }
 
@@ -2295,7 +2326,7 @@ export interface StoredWorkflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
@@ -2481,7 +2512,7 @@ export interface Workflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | BatchTarget | EcsTarget | GlueTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
