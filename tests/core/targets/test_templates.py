@@ -30,7 +30,7 @@ CONTEXT: dict[str, Any] = {
         ("{{events.1.partition.day}}{{events.0.partition.day}}", "21"),
         ("days={{properties.days}}", "days=[1, 2]"),
         ({"{{run_id}}": ["{{attempt}}", 7, None]}, {"{{run_id}}": [2, 7, None]}),
-        ("a { brace }, {\"a\": {\"b\": 1}}", "a { brace }, {\"a\": {\"b\": 1}}"),
+        ('a { brace }, {"a": {"b": 1}}', 'a { brace }, {"a": {"b": 1}}'),
     ],
 )
 def test_w22_placeholders_become_values(template: Any, expected: Any) -> None:
