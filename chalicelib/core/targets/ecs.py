@@ -105,7 +105,7 @@ class EcsTarget(Target):
         where = f"taskDefinition.containerDefinitions[?name=='{container}'].logConfiguration.options"
         family = stored["task_definition"]
         definition = f'aws ecs describe-task-definition --task-definition {family} --query "{where}"'
-        tail = f"aws logs tail GROUP --log-stream-names PREFIX/{container}/{task}"
+        tail = f"aws logs get-log-events --log-group-name GROUP --log-stream-name PREFIX/{container}/{task}"
         return NoLog(f"the task writes where its definition says. GROUP and PREFIX are in: {definition}; then: {tail}")
 
 

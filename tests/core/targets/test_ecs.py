@@ -208,5 +208,5 @@ def test_w22_the_log_is_where_the_definition_says() -> None:
     log = of_run(run()).log_of(replace(run(), target_id=ARN))
     assert isinstance(log, NoLog)
     assert "aws ecs describe-task-definition --task-definition sluice-target-etl --query" in log.why
-    assert "aws logs tail GROUP --log-stream-names PREFIX/job/0a1b" in log.why
+    assert "aws logs get-log-events --log-group-name GROUP --log-stream-name PREFIX/job/0a1b" in log.why
     assert of_run(run()).log_of(run()) == NoLog("it has no task yet", "it never began there")
