@@ -16,6 +16,7 @@ from chalicelib.core.targets.answers import NoAnswer, NotNow
 from chalicelib.flow.deliveries import prepare, send
 from chalicelib.flow.runs import dead_letters, follow
 from tests.support.answers import explain
+from tests.support.batch_jobs import TARGET as JOB
 from tests.support.deliveries_crossed import fires
 from tests.support.ecs_tasks import TARGET as TASK
 from tests.support.fakes import FakeEmr, FakeQueue, FakeTargets
@@ -550,3 +551,28 @@ def test_w22_a_list_of_engines_bounds_clusters_and_families() -> None:
         with pytest.raises(SluiceError, match="a resource of an engine that namespace demo may use") as refused:
             world.deploy(flights({}, task={"target": {**mine, field: f"{place}:{kind}/other"}}))
         assert refused.value.field == f"workflows.task.target.{field}"
+
+
+def test_w22_a_job_of_batch_is_called_with_the_role() -> None:
+    """Also the search after a lost answer."""
+    world = world_with({"s": at(AT_ONE, "load")}, load={"target": JOB})
+    world.targets.batch_jobs.lose_answers = 1
+    world.pass_by("5m")
+    [job] = world.targets.batch_jobs.jobs.values()
+    assert "ListJobs" in world.targets.batch_jobs.calls
+    world.targets.batch_jobs.end(job, "SUCCEEDED")
+    world.pass_by("15m")
+    assert world.runs("s")[0].state == "SUCCEEDED"
+    assert {role for _, role in called(world)} == {ONE}
+
+
+def test_w22_a_list_of_engines_bounds_queues_and_definitions() -> None:
+    world = world_with({})
+    place = "arn:aws:batch:us-east-1:123456789012"
+    world.allow("demo", target_role=ONE, engines=[f"{place}:job-queue/night", f"{place}:job-definition/load-*"])
+    mine = {**JOB, "job_queue": f"{place}:job-queue/night", "job_definition": f"{place}:job-definition/load-a:3"}
+    world.deploy(flights({}, load={"target": mine}))
+    for field, kind in (("job_queue", "job-queue"), ("job_definition", "job-definition")):
+        with pytest.raises(SluiceError, match="a resource of an engine that namespace demo may use") as refused:
+            world.deploy(flights({}, load={"target": {**mine, field: f"{place}:{kind}/other"}}))
+        assert refused.value.field == f"workflows.load.target.{field}"

@@ -484,3 +484,13 @@ def test_w22_a_task_of_ecs_is_played(sluice_app: type[App]) -> None:
     assert run.state == "RUNNING"
     run.succeed()
     assert run.state == "SUCCEEDED"
+
+
+def test_w22_a_job_of_batch_is_played(sluice_app: type[App]) -> None:
+    target = {"type": "batch", "job_queue": "night", "job_definition": "load", "command": ["{{correlation.day}}"]}
+    app = sluice_app(document(on(FLIGHTS), target), at=AT)
+    app.partition("flights", day="2026-03-01")
+    run = app.run("join")
+    assert run.state == "RUNNING"
+    run.fail()
+    assert run.state == "FAILED"
