@@ -217,6 +217,7 @@ def test_o2_each_rule_has_an_alarm_under_its_name(resources: dict[str, Any]) -> 
             ("RunState", "RunStateEvent", "RuleName"),
             ("RunState", "ExecutionStateEvent", "RuleName"),
             ("RunState", "BatchJobStateEvent", "RuleName"),
+            ("RunState", "GlueJobStateEvent", "RuleName"),
         )
     }
     named |= {

@@ -312,6 +312,8 @@ def test_an_event_that_cannot_be_applied_is_kept(resources: dict[str, Any]) -> N
     kept = {"Fn::GetAtt": ["RunStateDeadLetters", "Arn"]}
     assert properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"] == {"Type": "SQS", "Destination": kept}
     assert all(each["Properties"]["DeadLetterConfig"] == {"Arn": kept} for each in properties["Events"].values())
+    events = properties["Events"].values()
+    assert [each["Properties"]["DeadLetterConfig"] for each in events] == [{"Arn": kept}] * len(events)
 
 
 def test_t11_custom_events_name_their_namespace_in_the_source(resources: dict[str, Any]) -> None:
