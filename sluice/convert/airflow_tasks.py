@@ -137,8 +137,8 @@ class Targets:
             return self._spark_submit(task)
         if task.kind == "AthenaOperator":
             parts = ("query", "database", "output_location", "workgroup", "catalog")
-            known = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
-            return athena_target(**known) if all(known.values()) else None
+            asked = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
+            return athena_target(**asked) if all(asked.values()) else None
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}

@@ -437,3 +437,15 @@ def test_e2_a_large_fire_on_hold_has_a_job_for_each_event(sluice_app: type[App])
     assert len(app.jobs("join")) == 39
     app.disable("join")
     assert sorted(record.count for record in app.records("join")) == [1, 39]
+
+
+def test_w22_a_query_of_athena_is_played(sluice_app: type[App]) -> None:
+    query = {"type": "athena", "query": "SELECT * FROM t WHERE day = ?", "parameters": ["{{correlation.day}}"]}
+    app = sluice_app(document(on(FLIGHTS), query), at=AT)
+    app.partition("flights", day="2026-03-01")
+    run = app.run("join")
+    assert run.state == "RUNNING"
+    run.succeed()
+    assert run.state == "SUCCEEDED"
+    with pytest.raises(ApiRefused, match="expected a query without placeholders"):
+        sluice_app(document(on(FLIGHTS), {**query, "query": "SELECT '{{correlation.day}}'"}), at=AT)
