@@ -1,4 +1,5 @@
-"""The actions of the examples of docs/targets.md. Each function plays one example; the page holds its result."""
+"""The actions of the examples of docs/targets.md and of the pages of engines. Each function plays one example; the page
+holds its result."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 from chalicelib.core.instants import Instant
 from chalicelib.flow.runs import actions
 from tests.docs.story import Story
+from tests.support.queries import MB, Query
 from tests.support.state_machines import Execution
 from tests.support.world import World, flights
 
@@ -88,4 +90,46 @@ def executions(story: ExecutionStory) -> None:
     story.stopped()
 
 
-STORIES: dict[str, Callable[[ExecutionStory], None]] = {"executions": executions}
+class QueryStory(ExecutionStory):
+    """The queries of a workflow at Athena."""
+
+    def runs(self) -> None:
+        """The newest query leaves the queue of Athena."""
+        made = self._query()
+        self._tell(f"Athena runs the query with {', '.join(made.asked['ExecutionParameters'])}")
+        self.world.query_says(made, "RUNNING")
+        self._settle()
+
+    def query(self, state: str, reason: str = "", **changed: Any) -> None:
+        """The query ends, and its event comes."""
+        self._tell(f"the query is {state}{f': {reason}' if reason else ''}")
+        self.world.query_says(self._query(), state, reason, **changed)
+        self._settle()
+
+    def ended(self) -> None:
+        self._tell(f"the query is {self._query().state}")
+
+    def _query(self) -> Query:
+        return list(self.world.targets.queries.queries.values())[-1]
+
+
+def queries(story: QueryStory) -> None:
+    story.ready(1)
+    story.runs()
+    story.passes("2m")
+    error = {"ErrorCategory": 1, "ErrorType": 1001, "Retryable": True}
+    story.query("FAILED", "Query exhausted resources at this scale factor", error=error)
+    story.passes("2m")
+    story.runs()
+    story.passes("3m")
+    story.query("SUCCEEDED", scanned=70 * MB)
+    story.ready(2)
+    story.runs()
+    story.cancels_run("ada")
+    story.ended()
+
+
+STORIES: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
+    "executions": (ExecutionStory, executions),
+    "queries": (QueryStory, queries),
+}

@@ -1,4 +1,4 @@
-"""Plays every example of docs/targets.md. The page must show the result, line by line."""
+"""Plays every example of docs/targets.md and of the pages of engines. The page must show the result, line by line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from sluice import yaml12
-from tests.docs.target_stories import STORIES, ExecutionStory
+from tests.docs.target_stories import STORIES
 from tests.support.world import World
 
-PAGE = Path(__file__).parents[2] / "docs" / "targets.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / "targets.md", *sorted((DOCS / "engines").glob("*.md"))]
 EXAMPLE = re.compile(
     r"^<!-- target: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n.*?"
     r"^<!-- result: (?P=name) -->\n```\n(?P<lines>.*?)^```$",
@@ -28,17 +29,19 @@ class Example(NamedTuple):
 
 EXAMPLES = [
     Example(found["name"], yaml12.load(found["yaml"]), found["lines"].splitlines())
-    for found in EXAMPLE.finditer(PAGE.read_text())
+    for page in PAGES
+    for found in EXAMPLE.finditer(page.read_text())
 ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_a_target_does_what_its_page_says(world: World, example: Example) -> None:
-    story = ExecutionStory(world, example.parts)
-    STORIES[example.name](story)
+    kind, play = STORIES[example.name]
+    story = kind(world, example.parts)
+    play(story)
     assert story.reported == example.reported, "\n".join(["the page should say:", *story.reported])
 
 
 def test_every_example_of_the_targets_page_is_tested() -> None:
-    assert [example.name for example in EXAMPLES] == list(STORIES)
-    assert PAGE.read_text().count("```yaml") == len(EXAMPLES)
+    assert sorted(example.name for example in EXAMPLES) == sorted(STORIES)
+    assert sum(page.read_text().count("```yaml") for page in PAGES) == len(EXAMPLES)
