@@ -160,6 +160,8 @@ class Targets:
             parts = ("query", "database", "output_location", "workgroup", "catalog")
             given = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
             return athena_target(**given) if all(given.values()) else None
+            asked = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
+            return athena_target(**asked) if all(asked.values()) else None
         arn = plain_text(named.get("state_machine_arn"))
         if task.kind == "StepFunctionStartExecutionOperator" and arn.startswith("arn:"):
             return {"type": "step_functions", "state_machine": arn}

@@ -1,5 +1,7 @@
 """The actions of the examples of docs/targets.md, docs/aws-api.md and of the pages of engines. Each function plays one
 example; the page holds its result."""
+"""The actions of the examples of docs/targets.md and of the pages of engines. Each function plays one example; the page
+holds its result."""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ from tests.support.api_calls import refused
 from tests.support.batch_jobs import BatchJob
 from tests.support.ecs_tasks import Task, event_of
 from tests.support.glue import GOING, GlueJob, JobRun
+from tests.support.queries import MB, Query
 from tests.support.state_machines import Execution
 from tests.support.world import World, flights
 
@@ -307,4 +310,46 @@ STORIES: dict[str, tuple[type[ExecutionStory], Callable[..., None]]] = {
     "tasks": (TaskStory, tasks),
     "jobs": (BatchStory, jobs),
     "job_runs": (JobRunStory, job_runs),
+class QueryStory(ExecutionStory):
+    """The queries of a workflow at Athena."""
+
+    def runs(self) -> None:
+        """The newest query leaves the queue of Athena."""
+        made = self._query()
+        self._tell(f"Athena runs the query with {', '.join(made.asked['ExecutionParameters'])}")
+        self.world.query_says(made, "RUNNING")
+        self._settle()
+
+    def query(self, state: str, reason: str = "", **changed: Any) -> None:
+        """The query ends, and its event comes."""
+        self._tell(f"the query is {state}{f': {reason}' if reason else ''}")
+        self.world.query_says(self._query(), state, reason, **changed)
+        self._settle()
+
+    def ended(self) -> None:
+        self._tell(f"the query is {self._query().state}")
+
+    def _query(self) -> Query:
+        return list(self.world.targets.queries.queries.values())[-1]
+
+
+def queries(story: QueryStory) -> None:
+    story.ready(1)
+    story.runs()
+    story.passes("2m")
+    error = {"ErrorCategory": 1, "ErrorType": 1001, "Retryable": True}
+    story.query("FAILED", "Query exhausted resources at this scale factor", error=error)
+    story.passes("2m")
+    story.runs()
+    story.passes("3m")
+    story.query("SUCCEEDED", scanned=70 * MB)
+    story.ready(2)
+    story.runs()
+    story.cancels_run("ada")
+    story.ended()
+
+
+STORIES: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
+    "executions": (ExecutionStory, executions),
+    "queries": (QueryStory, queries),
 }
