@@ -14,7 +14,7 @@ from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.message import Message
-from chalicelib.core.definitions.notify import RECOVERED, Notify
+from chalicelib.core.definitions.notify import ENDS, RECOVERED, Notify
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant, iso
@@ -111,7 +111,8 @@ def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> Non
         windows = [ports.rows.get(NoticeWindow, workflow, channel) for channel in _channels(ports, notice)]
         until = notice_alerts.rests_until(windows, now)
         if until is None:
-            if _take(ports, [notice], now):
+            # What ends an incident comes after all troubles that still wait: they are taken in first.
+            if _take_all(ports, workflow, now) if what in ENDS else _take(ports, [notice], now):
                 return
         elif ports.ledger.commit([Replace(replace(notice, wake_at=until, leases=0, rev=notice.rev + 1))]) is None:
             return
@@ -141,7 +142,7 @@ def close_window(ports: Ports, workflow: str, channel: str) -> None:
 def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
     """Add all pending notices of a workflow to their windows. Returns False after a conflict: then read them again."""
     while notices_due := ports.jobs.notices(workflow, MAX_WRITES):
-        if not _take(ports, notices_due, now):
+        if not _take(ports, sorted(notices_due, key=lambda notice: notice.what in ENDS), now):
             return False
     return True
 

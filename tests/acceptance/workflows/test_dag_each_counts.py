@@ -192,8 +192,10 @@ def test_w19_the_deadline_counts_for_each_element(world: World) -> None:
     done(world, 0)
     for span in ("1h2m", "31m", "31m", "31m"):
         doze(world, span)
-    told = {event["id"]: event["reason"] for notice in notices(world) for event in notice["events"]}
+    events = [event for notice in notices(world) for event in notice["events"]]
+    told = {event["id"]: event["reason"] for event in events}
     [run] = [dag_runs.begun(world.ports, DAILY, view["run_id"]) for view in dags.views(world)]
     found = {each["run_id"]: each["index"] for each in views_of.page(world.ports, run, "load", 9, None).items}
     assert sorted(found[run_id] for run_id in told) == [1, 2]
+    assert {event["id"]: event["element"] for event in events} == {run_id: found[run_id] for run_id in told}
     assert set(told.values()) == {"not ended by 2026-03-02T13:00:00.000Z: the run is STARTING"}

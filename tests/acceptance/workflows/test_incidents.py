@@ -10,6 +10,8 @@ from chalicelib.core.targets.answers import Never
 from tests.acceptance.words import day
 from tests.acceptance.workflows.test_notices import notices, tells
 from tests.core.notices.test_pagerduty import RULE, TO
+from tests.support import dags
+from tests.support.dags import dag
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, SQS, World, flights
 
@@ -112,6 +114,22 @@ def test_w9_late_data_is_an_incident_until_it_comes() -> None:
     made.settle()
     made.pass_by("6m")
     assert incidents(made) == [("trigger", key), ("resolve", key)]
+
+
+def test_w9_a_dag_and_its_node_have_incidents_of_their_own() -> None:
+    made = World(wake_shards=1, history_shards=1)
+    node = {"target": EMR, "notify": [RULE]}
+    made.deploy(dags.app(dag("a -> b", notify=[RULE]), w_b=node))
+    for number, end in ((1, "FAILED"), (2, "SUCCESS")):
+        made.upload(day(number))
+        made.settle()
+        dags.ends(made, "a")
+        dags.ends(made, "b", end)
+        made.pass_by("12m")
+    keys = "sluice/demo.flights.daily/failed", "sluice/demo.flights.daily/b/failed"
+    assert sorted(incidents(made)) == sorted([(action, key) for action in ("trigger", "resolve") for key in keys])
+    made.pass_by("6m")
+    assert left(made) == 0
 
 
 def test_w9_the_message_names_the_secret_and_never_holds_it(world: World) -> None:
