@@ -158,8 +158,6 @@ class Targets:
             return self._glue(task)
         if task.kind == "AthenaOperator":
             parts = ("query", "database", "output_location", "workgroup", "catalog")
-            given = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
-            return athena_target(**given) if all(given.values()) else None
             asked = {key: plain_text(named.get(key)) for key in parts if named.get(key) is not None}
             return athena_target(**asked) if all(asked.values()) else None
         arn = plain_text(named.get("state_machine_arn"))

@@ -1,7 +1,5 @@
 """The actions of the examples of docs/targets.md, docs/aws-api.md and of the pages of engines. Each function plays one
 example; the page holds its result."""
-"""The actions of the examples of docs/targets.md and of the pages of engines. Each function plays one example; the page
-holds its result."""
 
 from __future__ import annotations
 
@@ -304,12 +302,6 @@ def calls(story: ExecutionStory) -> None:
     story.called()
 
 
-STORIES: dict[str, tuple[type[ExecutionStory], Callable[..., None]]] = {
-    "executions": (ExecutionStory, executions),
-    "calls": (ExecutionStory, calls),
-    "tasks": (TaskStory, tasks),
-    "jobs": (BatchStory, jobs),
-    "job_runs": (JobRunStory, job_runs),
 class QueryStory(ExecutionStory):
     """The queries of a workflow at Athena."""
 
@@ -351,5 +343,9 @@ def queries(story: QueryStory) -> None:
 
 STORIES: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
     "executions": (ExecutionStory, executions),
+    "calls": (ExecutionStory, calls),
+    "tasks": (TaskStory, tasks),
+    "jobs": (BatchStory, jobs),
+    "job_runs": (JobRunStory, job_runs),
     "queries": (QueryStory, queries),
 }

@@ -1,6 +1,5 @@
 """Plays every example of docs/targets.md, docs/aws-api.md and of the pages of engines. The pages must show the results,
 line by line."""
-"""Plays every example of docs/targets.md and of the pages of engines. The page must show the result, line by line."""
 
 from __future__ import annotations
 
@@ -16,7 +15,6 @@ from tests.support.world import World
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "targets.md", DOCS / "aws-api.md", *sorted((DOCS / "engines").glob("*.md"))]
-PAGES = [DOCS / "targets.md", *sorted((DOCS / "engines").glob("*.md"))]
 EXAMPLE = re.compile(
     r"^<!-- target: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n.*?"
     r"^<!-- result: (?P=name) -->\n```\n(?P<lines>.*?)^```$",

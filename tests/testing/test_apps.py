@@ -479,6 +479,8 @@ def test_e2_a_large_fire_on_hold_has_a_job_for_each_event(sluice_app: type[App])
 def test_w22_a_task_of_ecs_is_played(sluice_app: type[App]) -> None:
     place = {"cluster": "jobs", "task_definition": "load", "container": "job", "subnets": ["subnet-0a1b2c3d"]}
     app = sluice_app(document(on(FLIGHTS), {"type": "ecs", **place, "command": ["load", "{{correlation.day}}"]}), at=AT)
+
+
 def test_w22_a_query_of_athena_is_played(sluice_app: type[App]) -> None:
     query = {"type": "athena", "query": "SELECT * FROM t WHERE day = ?", "parameters": ["{{correlation.day}}"]}
     app = sluice_app(document(on(FLIGHTS), query), at=AT)
