@@ -476,28 +476,30 @@ def test_e2_a_large_fire_on_hold_has_a_job_for_each_event(sluice_app: type[App])
     assert sorted(record.count for record in app.records("join")) == [1, 39]
 
 
-def test_w22_a_task_of_ecs_is_played(sluice_app: type[App]) -> None:
-    place = {"cluster": "jobs", "task_definition": "load", "container": "job", "subnets": ["subnet-0a1b2c3d"]}
-    app = sluice_app(document(on(FLIGHTS), {"type": "ecs", **place, "command": ["load", "{{correlation.day}}"]}), at=AT)
+PLACE = {"cluster": "jobs", "task_definition": "load", "container": "job", "subnets": ["subnet-0a1b2c3d"]}
+QUERY = {"type": "athena", "query": "SELECT * FROM t WHERE day = ?", "parameters": ["{{correlation.day}}"]}
+ENGINES: list[dict[str, Any]] = [
+    {"type": "ecs", **PLACE, "command": ["load", "{{correlation.day}}"]},
+    {"type": "batch", "job_queue": "night", "job_definition": "load", "command": ["{{correlation.day}}"]},
+    {"type": "glue", "job": "load", "arguments": {"--day": "{{correlation.day}}"}},
+    QUERY,
+]
 
 
-def test_w22_a_query_of_athena_is_played(sluice_app: type[App]) -> None:
-    query = {"type": "athena", "query": "SELECT * FROM t WHERE day = ?", "parameters": ["{{correlation.day}}"]}
-    app = sluice_app(document(on(FLIGHTS), query), at=AT)
+@pytest.mark.parametrize("target", ENGINES, ids=lambda target: target["type"])
+def test_w22_runs_of_engines_are_played(sluice_app: type[App], target: dict[str, Any]) -> None:
+    app = sluice_app(document(on(FLIGHTS), target), at=AT)
     app.partition("flights", day="2026-03-01")
     run = app.run("join")
     assert run.state == "RUNNING"
     run.succeed()
     assert run.state == "SUCCEEDED"
-
-
-def test_w22_a_job_of_batch_is_played(sluice_app: type[App]) -> None:
-    target = {"type": "batch", "job_queue": "night", "job_definition": "load", "command": ["{{correlation.day}}"]}
-    app = sluice_app(document(on(FLIGHTS), target), at=AT)
-    app.partition("flights", day="2026-03-01")
-    run = app.run("join")
-    assert run.state == "RUNNING"
+    app.partition("flights", day="2026-03-02")
+    run = app.runs("join")[-1]
     run.fail()
     assert run.state == "FAILED"
+
+
+def test_w22_a_placeholder_in_a_query_is_refused(sluice_app: type[App]) -> None:
     with pytest.raises(ApiRefused, match="expected a query without placeholders"):
-        sluice_app(document(on(FLIGHTS), {**query, "query": "SELECT '{{correlation.day}}'"}), at=AT)
+        sluice_app(document(on(FLIGHTS), {**QUERY, "query": "SELECT '{{correlation.day}}'"}), at=AT)
