@@ -9,7 +9,7 @@ https://docs.aws.amazon.com/AmazonECS/latest/APIReference/ECS_Idempotency.html
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -83,15 +83,15 @@ class EcsTarget(Engine):
         for arn in target_ids:
             by_cluster.setdefault(cluster_of(arn), []).append(arn)
         for cluster, arns in by_cluster.items():
-            answer = self.twice(self._client.describe_tasks, cluster=cluster, tasks=arns)
-            found |= {task["taskArn"]: update_of(task, instant) for task in answer["tasks"]}
+            tasks = self._of_cluster(self._client.describe_tasks, cluster=cluster, tasks=arns).get("tasks", ())
+            found |= {task["taskArn"]: update_of(task, instant) for task in tasks}
         return found
 
     def find(self, run: Run) -> str | None:
         """ECS lists stopped tasks for an hour."""
         asked = {"cluster": run.request.target["cluster"], "startedBy": started_by(run)}
         for status in ("RUNNING", "STOPPED"):
-            if arns := self.twice(self._client.list_tasks, **asked, desiredStatus=status)["taskArns"]:
+            if arns := self._of_cluster(self._client.list_tasks, **asked, desiredStatus=status).get("taskArns"):
                 return str(arns[0])
         return None
 
@@ -100,9 +100,19 @@ class EcsTarget(Engine):
         try:
             self.twice(self._client.stop_task, cluster=cluster_of(target_id), task=target_id, reason=reason)
         except ClientError as error:
-            # The task is gone. The next poll says so.
-            if code_of(error) != "InvalidParameterException":
+            # The task or its cluster is gone. The next poll says so.
+            if code_of(error) not in ("InvalidParameterException", "ClusterNotFoundException"):
                 raise
+
+    def _of_cluster(self, call: Callable[..., Mapping[str, Any]], **asked: Any) -> Mapping[str, Any]:
+        """The answer about a cluster; empty if somebody has deleted it, so that tasks of others are polled none the
+        less."""
+        try:
+            return self.twice(call, **asked)
+        except ClientError as error:
+            if code_of(error) == "ClusterNotFoundException":
+                return {}
+            raise
 
 
 def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:

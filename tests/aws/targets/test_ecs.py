@@ -242,5 +242,21 @@ def test_w22_a_stop_has_a_reason_that_ecs_accepts(tasks: Tasks, target: EcsTarge
         target.cancel(begun)
 
 
+def test_w22_a_deleted_cluster_loses_its_tasks_alone(tasks: Tasks, target: EcsTarget) -> None:
+    begun, made = started(tasks, target)
+    other, living = started(tasks, target, cluster="sluice-target-other")
+    tasks.begin(living)
+    tasks.clock.pass_by("5m")
+    tasks.refusals = [refused("ClusterNotFoundException")]
+    lost, running = target.status_many([begun, other])
+    assert lost is not None and (lost.state, lost.outcome) == ("FAILED", "lost")
+    assert running is not None and running.state == "RUNNING"
+    tasks.refusals = [refused("ClusterNotFoundException")] * 2
+    assert target.find(begun) is None
+    tasks.refusals = [refused("ClusterNotFoundException")]
+    target.cancel(begun)
+    assert made.status == "PROVISIONING"
+
+
 def test_w22_a_request_follows_from_the_row_and_the_context() -> None:
     assert request_of(run(), CONTEXT) == request_of(run(), dict(CONTEXT))
