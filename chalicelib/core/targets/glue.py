@@ -18,7 +18,6 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, parse_instant
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import FailureKind, RunState
-from chalicelib.core.targets import templates
 from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.bills import GLUE, GLUE_FLEX, Prices, Usage
 from chalicelib.core.targets.emr_serverless import named_by_spark
@@ -142,6 +141,8 @@ def _check_argument(key: str, value: str) -> None:
         if key == _CONF:
             list(_properties(value, where))
         return
+    from chalicelib.core.targets import templates  # few invocations meet a document of a Glue job
+
     templates.check(value, where)
 
 
@@ -156,6 +157,8 @@ def _properties(text: str, where: str) -> list[tuple[str, str]]:
 
 def arguments_of(run: Run, context: Mapping[str, Any]) -> dict[str, str]:
     """The arguments of the job run of an attempt. Raises ``invalid`` for a value that the context lacks."""
+    from chalicelib.core.targets import templates  # as above
+
     own = {
         key: value if key in _OF_CODE or key == _CONF else templates.fill(value, context, f"arguments.{key}")
         for key, value in (run.request.target.get("arguments") or {}).items()
