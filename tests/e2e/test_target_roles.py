@@ -135,28 +135,29 @@ def test_w22_a_call_of_the_api_is_made_with_the_role(teams: tuple[Team, Team], c
     one, two = teams
     sns, ssm = cloud.client("sns"), cloud.client("ssm")
     topic = sns.create_topic(Name=f"days-{one.name}")["TopicArn"]
-    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=one.arn, Attributes={"RawMessageDelivery": "true"})
     name = f"/{one.name}/newest"
     may_put = f"ssm:PutParameter=arn:aws:ssm:{ACCOUNT}:parameter{name}"
-    one.assumes(action=[f"sns:Publish={topic}", may_put])
+    one.assumes(action=[f"sns:Publish={topic}", f"sqs:SendMessage={one.arn}", may_put])
     two.assumes(action=[may_put])
     said = '{"schedule": "{{schedule}}", "at": "{{nominal_time}}"}'
     publish = {"service": "sns", "action": "publish", "input": {"TopicArn": topic, "Message": said}}
+    send = {"service": "sqs", "action": "send_message", "input": {"QueueUrl": one.queue, "MessageBody": said}}
     given = {"Name": name, "Value": "{{run_id}}", "Type": "String"}
 
     one.runs({"type": "aws_api", **publish})
-    one.run(lambda run: run["state"] == "SUCCEEDED")
-    assert one.messages() == [f"{one.name}.shop.s"]
+    assert one.run(lambda run: run["state"] == "SUCCEEDED")["target_id"]
     one.runs({"type": "aws_api", "service": "ssm", "action": "put_parameter", "input": given, "result": True})
-    made = one.run(lambda run: run["state"] == "SUCCEEDED" and bool(run["result"]))
+    made = one.run(lambda run: run["state"] == "SUCCEEDED" and bool(run.get("result")))
     assert made["result"]["Version"] == 1
     assert ssm.get_parameter(Name=name)["Parameter"]["Value"] == made["run_id"]
+    one.runs({"type": "aws_api", **send})
+    one.run(lambda run: run["state"] == "SUCCEEDED" and not run.get("result"))
+    assert one.messages() == [f"{one.name}.shop.s"]
 
     two.runs({"type": "aws_api", **publish})
     failed = two.run(lambda run: run["state"] == "FAILED")
     assert "sns:Publish refused" in failed["reason"]
     assert f"assumed-role/{two.role}/sluice-{two.name} is not authorized" in failed["reason"]
-    assert one.messages() == []
     sns.delete_topic(TopicArn=topic)
     ssm.delete_parameter(Name=name)
 
