@@ -86,7 +86,7 @@ def test_w9_a_run_that_began_before_a_failure_ends_nothing(world: World) -> None
     assert incidents(world) == [OPENED, ENDED]
 
 
-def test_w9_a_success_without_such_a_rule_reads_and_writes_nothing(world: World) -> None:
+def test_w9_a_success_without_such_a_rule_costs_nothing(world: World) -> None:
     plain = {"target": EMR, "notify": [tells("failed")]}
     world.deploy(flights({"daily": partitions()}, clean=plain))
     run(world, 1, "SUCCESS")
