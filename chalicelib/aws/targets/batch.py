@@ -42,7 +42,6 @@ class BatchTarget(Engine):
     name, start_call, one = "AWS Batch", "SubmitJob", "job"
     never: ClassVar = ("AccessDeniedException", "ClientException", "ValidationException")
     no_answer: ClassVar = (*Engine.no_answer, "ServerException")
-    has_token: ClassVar[bool] = False
     asked_at_once: ClassVar[int] = 100
 
     def begin(self, run: Run, context: Mapping[str, Any]) -> Answer:

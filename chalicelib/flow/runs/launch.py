@@ -300,6 +300,8 @@ def _answered(ports: Ports, run: Run, answer: NotNow | NoAnswer | Started, now: 
         current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:
             return None
+        if current.lease_until != run.lease_until and not isinstance(answer, Started):
+            return None  # another call is on record since, or its answer
         run = current
     return None
 

@@ -124,6 +124,20 @@ def test_w10_an_unknown_answer_keeps_lease_and_is_polled_later() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["batch", "glue"])
+def test_w10_without_a_token_nothing_calls_before_the_search(kind: str) -> None:
+    """Also if the run is to be RUNNING sooner, and queues for the next call because the answer was late."""
+    target = {"type": kind}
+    called = replace(CALLING, request=replace(CALLING.request, target=target), start_requested_at=NOON)
+    called = replace(called, start_timeout=9 * SECOND, queued_in="emr:app-1", rank="4")
+    silent = launch.answered(called, NoAnswer("timed out", MINUTE), NOON)
+    assert (silent.lease_until, silent.wake_at, silent.unknown_answer) == (NOON + MINUTE, NOON + MINUTE, True)
+    assert (silent.queued_in, silent.rank, launch.is_on_record(silent)) == (None, None, True)
+    assert launch.is_being_called(silent, NOON + MINUTE - 1) and not launch.is_being_called(silent, NOON + MINUTE)
+    again = launch.calling(silent, NOON + MINUTE)
+    assert again.unknown_answer and launch.is_being_called(again, NOON + MINUTE + 1)
+
+
 def test_c12_an_answer_without_a_delay_is_followed_by_backoff() -> None:
     ninth = replace(CALLING, run_id="run-75713", calls=9)
     assert launch.answered(ninth, NotNow("throttled"), NOON).wake_at == NOON + 5 * MINUTE
