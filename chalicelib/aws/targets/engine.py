@@ -130,9 +130,9 @@ class Engine(ABC):
         return twice(lambda: self._pause(BETWEEN_ATTEMPTS), self.no_answer, call, **asked)
 
     def _unknown(self, run: Run) -> RunUpdate | None:
-        """The update of a run that the engine does not know: lost, or None shortly after the start."""
+        """The update of a run that the engine does not know: lost, or None shortly after the engine has accepted it."""
         now = self._now()
-        first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
+        first = next(at for at in (run.state_at, run.start_requested_at, run.claimed_at) if at is not None)
         why = f"{self.name} knows no such {self.one} any more"
         return RunUpdate("FAILED", now, why, run.target_id, outcome="lost") if now - first >= FINAL_AFTER else None
 

@@ -320,7 +320,7 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
     answers the call is repeated after a pause."""
     later = replace(run, rev=run.rev + 1, leases=0)
     if isinstance(answer, Started):
-        later = replace(later, queued_in=None, rank=None)
+        later = replace(later, queued_in=None, rank=None, state_at=now)
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
         polled_at = follow.next_poll(later, now, first=True)

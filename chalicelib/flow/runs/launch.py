@@ -394,7 +394,7 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     closed = "the schedule was closed while its start call was unanswered; the run was found and is being cancelled"
     why = run.reason if run.cancel else Why.of("closed_before_start", closed)
     found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, queued_in=None, rank=None)
-    found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
+    found = replace(found, leases=0, rev=run.rev + 1, wake_at=now, state_at=now)
     if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *queued.leave(run)]) is None:
         follow.cancel(ports, found)
 

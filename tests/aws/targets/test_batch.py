@@ -218,6 +218,15 @@ def test_w1_a_job_that_batch_does_not_show_is_lost_later(jobs: BatchJobs, target
     assert (found.state, found.outcome) == ("FAILED", "lost")
 
 
+def test_w1_a_job_accepted_after_long_refusals_is_not_lost(jobs: BatchJobs, target: BatchTarget) -> None:
+    started, made = begun(jobs, target, state_at=jobs.clock.now())
+    started, made.shown = replace(started, start_requested_at=jobs.clock.now() - HOUR), False
+    assert target.status(started) is None
+    jobs.clock.wait_until(jobs.clock.now() + FINAL_AFTER)
+    found = target.status(started)
+    assert found is not None and found.outcome == "lost"
+
+
 def test_w6_a_cancelled_job_gets_the_reason(jobs: BatchJobs, target: BatchTarget) -> None:
     started, made = begun(jobs, target)
     jobs.begin(made)

@@ -100,14 +100,21 @@ def test_the_reason_of_a_finished_wait_is_removed_unless_newer() -> None:
 
 def test_w7_a_started_run_is_followed_without_a_lease_or_reason() -> None:
     assert launch.answered(CALLING, Started("app-1/r1"), NOON) == replace(
-        CALLING, target_id="app-1/r1", lease_until=None, reason=says(""), rev=8, leases=0, wake_at=NOON + 2 * MINUTE
+        CALLING,
+        target_id="app-1/r1",
+        lease_until=None,
+        reason=says(""),
+        rev=8,
+        leases=0,
+        wake_at=NOON + 2 * MINUTE,
+        state_at=NOON,
     )
 
 
 def test_w6_a_run_started_during_its_cancel_is_handled_at_once() -> None:
     wanted = replace(CALLING, cancel=True)
     assert launch.answered(wanted, Started("app-1/r1"), NOON + 3) == replace(
-        wanted, target_id="app-1/r1", lease_until=None, rev=8, leases=0, wake_at=NOON + 3
+        wanted, target_id="app-1/r1", lease_until=None, rev=8, leases=0, wake_at=NOON + 3, state_at=NOON + 3
     )
 
 
