@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ConnectTimeoutError
+from botocore.exceptions import ClientError, ConnectTimeoutError
 from botocore.stub import Stubber
 
 from chalicelib.aws.targets.batch import BatchTarget
@@ -182,6 +182,15 @@ def test_w10_another_attempt_and_another_case_are_not_found(jobs: BatchJobs, tar
     jobs.clock.pass_by("1s")
     target.start(run(), CONTEXT)
     assert first == Started(target.find(run()) or ""), "the first of two, on whatever page"
+
+
+@pytest.mark.parametrize("why", [f"JobQueue {QUEUE} not found.", f"Job queue {QUEUE} does not exist"])
+def test_w10_no_job_is_found_in_a_deleted_queue(jobs: BatchJobs, target: BatchTarget, why: str) -> None:
+    jobs.refusals = [refused("ClientException", why)]
+    assert target.find(run()) is None
+    jobs.refusals = [refused("ClientException", "Invalid nextToken")]
+    with pytest.raises(ClientError, match="Invalid nextToken"):
+        target.find(run())
 
 
 def test_w10_without_a_search_no_call_is_repeated(jobs: BatchJobs, target: BatchTarget) -> None:

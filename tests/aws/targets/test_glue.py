@@ -11,7 +11,7 @@ from botocore.exceptions import ConnectTimeoutError
 from chalicelib.aws.targets.glue import GlueTarget
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.bills import Usage
 from tests.support import rows
 from tests.support.clock import HandClock
@@ -193,7 +193,7 @@ def test_w10_a_search_among_too_many_runs_says_so(jobs: GlueJobs, target: GlueTa
     jobs.page = 1
     for attempt in range(2, 30):
         target.start(run(attempt=attempt), CONTEXT)
-    with pytest.raises(RuntimeError, match=r"expected run demo.flights.clean.1.a-1 among"):
+    with pytest.raises(SearchLimit, match=r"expected run demo.flights.clean.1.a-1 among"):
         target.find(run(start_requested_at=jobs.clock.now()))
 
     answer = target.start(run(start_requested_at=jobs.clock.now(), unknown_answer=True), CONTEXT)
