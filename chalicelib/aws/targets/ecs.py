@@ -83,15 +83,20 @@ class EcsTarget(Engine):
         for arn in target_ids:
             by_cluster.setdefault(cluster_of(arn), []).append(arn)
         for cluster, arns in by_cluster.items():
-            tasks = self._of_cluster(self._client.describe_tasks, cluster=cluster, tasks=arns).get("tasks", ())
-            found |= {task["taskArn"]: update_of(task, instant) for task in tasks}
+            answer = self._of_cluster(self._client.describe_tasks, cluster=cluster, tasks=arns)
+            if answer is None:
+                continue
+            missing = {each.get("arn") for each in answer.get("failures", ()) if each.get("reason") == "MISSING"}
+            found |= {arn: None for arn in arns if arn not in missing}
+            found |= {task["taskArn"]: update_of(task, instant) for task in answer.get("tasks", ())}
         return found
 
     def find(self, run: Run) -> str | None:
         """ECS lists stopped tasks for an hour."""
         asked = {"cluster": run.request.target["cluster"], "startedBy": started_by(run)}
         for status in ("RUNNING", "STOPPED"):
-            if arns := self._of_cluster(self._client.list_tasks, **asked, desiredStatus=status).get("taskArns"):
+            answer = self._of_cluster(self._client.list_tasks, **asked, desiredStatus=status) or {}
+            if arns := answer.get("taskArns"):
                 return str(arns[0])
         return None
 
@@ -104,14 +109,14 @@ class EcsTarget(Engine):
             if code_of(error) not in ("InvalidParameterException", "ClusterNotFoundException"):
                 raise
 
-    def _of_cluster(self, call: Callable[..., Mapping[str, Any]], **asked: Any) -> Mapping[str, Any]:
-        """The answer about a cluster; empty if somebody has deleted it, so that tasks of others are polled none the
+    def _of_cluster(self, call: Callable[..., Mapping[str, Any]], **asked: Any) -> Mapping[str, Any] | None:
+        """The answer about a cluster; None if somebody has deleted it, so that tasks of others are polled none the
         less."""
         try:
             return self.twice(call, **asked)
         except ClientError as error:
             if code_of(error) == "ClusterNotFoundException":
-                return {}
+                return None
             raise
 
 

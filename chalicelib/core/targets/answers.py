@@ -19,6 +19,11 @@ NOT_GIVEN = "the target gave no reason"
 NOT_YET_GIVEN = "the target has not given the reason; see its log"
 
 
+class SearchLimit(RuntimeError):
+    """A target has so much that may be a run that a search for the run ends without having seen all of it. It does so
+    again when it is repeated."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
     """A report about a run: its state, and the instant of that state by the target's clock. Of a failure it has the

@@ -48,6 +48,7 @@ class BatchTarget(Target):
     that interval (W6).
     """
 
+    has_token: ClassVar[bool] = False
     listed: ClassVar[bool] = True
     stores_result: ClassVar[bool] = True
     event_source: ClassVar[str | None] = "aws.batch"

@@ -63,6 +63,7 @@ class GlueTarget(Target):
     Glue reports the end of a run by an event. With ``poll_every``, Sluice also polls it at that interval (W6).
     """
 
+    has_token: ClassVar[bool] = False
     listed: ClassVar[bool] = True
     stores_result: ClassVar[bool] = True
     bills: ClassVar[bool] = True

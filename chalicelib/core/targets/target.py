@@ -73,6 +73,7 @@ class Target(Document):
     document of them would cost a validation for each read of a run."""
 
     has_lifecycle: ClassVar[bool] = True  # the target reports the states of a run, not only its delivery
+    has_token: ClassVar[bool] = True  # a repeated start call starts nothing more
     pulled: ClassVar[bool] = False  # workers claim its runs (W5); no call starts one
     inside: ClassVar[bool] = False  # Sluice itself carries out its runs: they are DAG runs (W4)
     listed: ClassVar[bool] = False  # Sluice polls silent runs, many of them in one call or round (W7)

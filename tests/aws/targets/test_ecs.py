@@ -216,6 +216,16 @@ def test_w22_a_task_is_lost_when_ecs_has_forgotten_it(tasks: Tasks, target: EcsT
     assert lost is not None and (lost.state, lost.outcome) == ("FAILED", "lost")
 
 
+@pytest.mark.parametrize("reasons", [[], ["AGENT"]])
+def test_w22_a_task_that_ecs_leaves_out_is_not_lost(tasks: Tasks, target: EcsTarget, reasons: list[str]) -> None:
+    """Only the failure MISSING says that ECS does not know a task."""
+    begun, made = started(tasks, target)
+    tasks.clock.pass_by("10m")
+    failures = [{"arn": made.arn, "reason": reason} for reason in reasons]
+    tasks.describe_tasks = lambda **asked: {"tasks": [], "failures": failures}  # type: ignore[method-assign]
+    assert target.status(begun) is None
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_w22_an_unanswered_start_is_found_by_its_token(tasks: Tasks, target: EcsTarget, ended: bool) -> None:
     assert target.find(run()) is None
