@@ -21,7 +21,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
-from chalicelib.core.targets.ecs import STOPPED_BY, overrides_of, started_by, update_of
+from chalicelib.core.targets.ecs import STOPPED_BY, cluster_of, overrides_of, started_by, update_of
 from chalicelib.settings import Settings
 
 TOKEN: Millis = HOUR  # for so long a token is known surely
@@ -141,11 +141,6 @@ def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
         **place,
         **({"platformVersion": version} if version else {}),
     }
-
-
-def cluster_of(task: str) -> str:
-    """The cluster of a task, from its ARN: ``...:task/<cluster>/<id>``."""
-    return task.split("/")[1]
 
 
 def _failed(failures: Sequence[Mapping[str, Any]]) -> Answer:
