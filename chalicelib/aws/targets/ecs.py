@@ -88,11 +88,16 @@ class EcsTarget(Engine):
         return found
 
     def find(self, run: Run) -> str | None:
-        """ECS lists stopped tasks for an hour."""
-        asked = {"cluster": run.request.target["cluster"], "startedBy": started_by(run)}
+        """ECS lists stopped tasks for an hour. A page may be empty before the last one."""
         for status in ("RUNNING", "STOPPED"):
-            if arns := self._of_cluster(self._client.list_tasks, **asked, desiredStatus=status).get("taskArns"):
-                return str(arns[0])
+            asked = {"cluster": run.request.target["cluster"], "startedBy": started_by(run), "desiredStatus": status}
+            while True:
+                page = self._of_cluster(self._client.list_tasks, **asked)
+                if arns := page.get("taskArns"):
+                    return str(arns[0])
+                if not page.get("nextToken"):
+                    break
+                asked["nextToken"] = page["nextToken"]
         return None
 
     def stop(self, target_id: str, why: str) -> None:

@@ -224,7 +224,8 @@ def test_w22_an_unanswered_start_is_found_by_its_token(tasks: Tasks, target: Ecs
     [made] = tasks.tasks.values()
     if ended:
         tasks.end(made)
-    assert target.find(run()) == made.arn
+    for tasks.empty_pages in (0, 2):
+        assert target.find(run()) == made.arn
     assert target.find(run(attempt=2)) is None
 
 
