@@ -31,7 +31,8 @@ MAX_TAG = 256  # characters of a tag's value
 # https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html
 _FINAL = re.compile(r"ATTRIBUTE|INACTIVE|LOCATION|MISSING|MemberOf")
 # A `ClientException` is final, unless a quota is used up or a role is too new.
-_PASSES = re.compile(r"limit|quota|capacity|unable to assume|try again|rate exceeded", re.IGNORECASE)
+_PASSES = re.compile(r"limit|quota|capacity|try again|rate exceeded", re.IGNORECASE)
+_NOT_ASSUMED = re.compile(r"unable to assume", re.IGNORECASE)
 
 
 class EcsTarget(Engine):
@@ -65,6 +66,8 @@ class EcsTarget(Engine):
 
     def _refused(self, run: Run, error: ClientError) -> Answer:
         """The answer for an error of RunTask. Raises all errors that their code alone explains."""
+        if code_of(error) == "ClientException" and _NOT_ASSUMED.search(message_of(error)):
+            return self.of_role(run, message_of(error))
         if code_of(error) == "ClientException" and _PASSES.search(message_of(error)):
             return NotNow(f"ECS refused for now: {message_of(error)}")
         if code_of(error) != "ConflictException":
@@ -92,7 +95,7 @@ class EcsTarget(Engine):
         for status in ("RUNNING", "STOPPED"):
             asked = {"cluster": run.request.target["cluster"], "startedBy": started_by(run), "desiredStatus": status}
             while True:
-                page = self._of_cluster(self._client.list_tasks, **asked)
+                page = self._of_cluster(self._client.list_tasks, **asked) or {}
                 if arns := page.get("taskArns"):
                     return str(arns[0])
                 if not page.get("nextToken"):

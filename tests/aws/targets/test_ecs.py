@@ -12,6 +12,7 @@ from chalicelib.aws.targets.ecs import EcsTarget, request_of
 from chalicelib.core import ids
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.launch import CALL_LEASE
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from tests.support import rows
 from tests.support.clock import HandClock
@@ -173,6 +174,37 @@ def test_w22_each_refusal_of_a_task_has_its_meaning(
     tasks.refusals = [error]
     assert isinstance(target.start(run(), CONTEXT), kind)
     assert not tasks.tasks
+
+
+PASS = "User: arn:aws:sts::1:assumed-role/t/s is not authorized to perform: iam:PassRole on resource: arn:aws:iam::1:r"
+NOT_PASSED = refused("AccessDeniedException", f"{PASS} because no identity-based policy allows the iam:PassRole action")
+NOT_ASSUMED = refused("ClientException", "ECS was unable to assume the role 'r' that was provided for this task.")
+# How long after the first call, how many calls there were, and whether the refusal is final.
+CALLED = [(0, 1, False), (5 * MINUTE, 9, False), (10 * MINUTE, 3, False), (10 * MINUTE, 9, True)]
+
+
+@pytest.mark.parametrize("error", [NOT_PASSED, NOT_ASSUMED])
+@pytest.mark.parametrize(("after", "calls", "final"), CALLED)
+def test_o10_a_role_that_may_show_later_is_refused_for_now(
+    tasks: Tasks, target: EcsTarget, error: Exception, after: int, calls: int, final: bool
+) -> None:
+    """A new role, and a new right to pass it, take some minutes until ECS sees them."""
+    tasks.refusals = [error]
+    first = tasks.clock.now()
+    called = run(start_requested_at=first, lease_until=first + after + CALL_LEASE, calls=calls)
+    answer = target.start(called, CONTEXT)
+    assert isinstance(answer, NotNow | Never)
+    assert answer == (Never(answer.why) if final else NotNow(answer.why, alone=True))
+    assert not tasks.tasks
+
+
+@pytest.mark.parametrize(
+    "denied",
+    [f"{PASS} with an explicit deny in a service control policy", PASS.replace("iam:PassRole", "ecs:RunTask")],
+)
+def test_o10_a_denial_that_no_waiting_mends_is_final_at_once(tasks: Tasks, target: EcsTarget, denied: str) -> None:
+    tasks.refusals = [refused("AccessDeniedException", denied)]
+    assert isinstance(target.start(run(), CONTEXT), Never)
 
 
 def test_w22_a_value_that_the_context_lacks_is_never_sent(tasks: Tasks, target: EcsTarget) -> None:
