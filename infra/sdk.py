@@ -14,8 +14,8 @@ from typing import Any
 # The services of all clients in chalicelib; a test compares them.
 SERVICES = frozenset(
     {
-        *("athena", "batch", "cloudwatch", "dynamodb", "ec2", "ecs", "emr-serverless", "events", "glue", "lambda"),
-        *("s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
+        *("athena", "batch", "cloudwatch", "dynamodb", "ec2", "ecs", "emr-containers", "emr-serverless", "events"),
+        *("glue", "lambda", "s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
     }
 )
 OTHERS = "data-of-other-services"  # the folder beside botocore's own

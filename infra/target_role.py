@@ -33,6 +33,10 @@ _FORMS: Mapping[str, tuple[str, str]] = {
     "database": (r"arn:aws[a-z-]*:glue:[a-z0-9-]+:\d{12}:database/\S+", "a Glue database of queries"),
     "data": (r"arn:aws[a-z-]*:s3:::[^/\s]+/\S+", "the objects that queries read and write, their results included"),
     "application": (r"arn:aws[a-z-]*:emr-serverless:\S+:/applications/[0-9a-z]+", "an application of EMR Serverless"),
+    "virtual_cluster": (
+        r"arn:aws[a-z-]*:emr-containers:[a-z0-9-]+:\d{12}:/virtualclusters/[0-9a-z]+",
+        "a virtual cluster of EMR on EKS",
+    ),
     "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
     "job_queue": (r"arn:aws[a-z-]*:batch:[a-z0-9-]+:\d{12}:job-queue/\S+", "a job queue of AWS Batch"),
     "job_definition": (r"arn:aws[a-z-]*:batch:\S+:job-definition/[^:\s]+", "a job definition without a revision"),
@@ -62,7 +66,9 @@ _TABLES = tuple(
 )  # fmt: skip
 _OBJECTS = ("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject")
 _BUCKETS = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
-NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
+NEEDS_APPLICATION = (
+    "expected an application or a virtual cluster with each execution role, and an execution role with each of them"
+)
 NEEDS_DEFINITION = "expected a job definition with each job queue, and a job queue with each job definition"
 NEEDS_CLUSTER = "expected a cluster with each task definition, and a task definition with each cluster and task role"
 # The services that decrypt with the rights of their callers, and those that encrypt so. Their domain differs in China.
@@ -80,9 +86,9 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
     """The template of the target role of a namespace.
 
     `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
-    `application`, `execution_role`, `job_queue`, `job_definition`, `cluster`, `task_definition`, `task_role`, `secret`,
-    `glue_job`, `workgroup`, `database`, `data`, `parameter`, `key`; an `action` is `<action>=<ARN>`. Raises `BadRole`
-    for malformed names and ARNs, and for a role that may call nothing.
+    `application`, `virtual_cluster`, `execution_role`, `job_queue`, `job_definition`, `cluster`, `task_definition`,
+    `task_role`, `secret`, `glue_job`, `workgroup`, `database`, `data`, `parameter`, `key`; an `action` is
+    `<action>=<ARN>`. Raises `BadRole` for malformed names and ARNs, and for a role that may call nothing.
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadRole(f"expected the name of a namespace, got {namespace!r}")
@@ -95,12 +101,13 @@ def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -
                 what = word if kind == "action" else f"the ARN of {word}"
                 raise BadRole(f"expected {what}, got {arn!r}")
     for one, other, why in (
-        ("application", "execution_role", NEEDS_APPLICATION),
         ("job_queue", "job_definition", NEEDS_DEFINITION),
         ("cluster", "task_definition", NEEDS_CLUSTER),
     ):
         if bool(targets.get(one)) != bool(targets.get(other)):
             raise BadRole(why)
+    if bool(targets.get("application") or targets.get("virtual_cluster")) != bool(targets.get("execution_role")):
+        raise BadRole(NEEDS_APPLICATION)
     if targets.get("task_role") and not targets.get("cluster"):
         raise BadRole(NEEDS_CLUSTER)
     statements = _statements(targets, namespace)
@@ -181,7 +188,8 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
             of("application", "/jobruns/*"),
             {},
         ),
-        ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
+        ("PassJobRoles", ["iam:PassRole"], of("execution_role") if of("application") else [], passed),
+        *_of_eks(of),
         *_jobs(of, namespace),
         *_tasks(of),
         ("RunGlueJobs", [f"glue:{action}" for action in _OF_GLUE], of("glue_job"), {}),
@@ -194,6 +202,20 @@ def _statements(targets: Mapping[str, Sequence[str]], namespace: str) -> list[di
         {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources, **more}
         for sid, actions, resources, more in (*wanted, *_calls(targets.get("action", ())))
         if resources
+    ]
+
+
+def _of_eks(of: Callable[..., list[str]]) -> list[Statement]:
+    """The statements for job runs of EMR on EKS. A start passes no role, so a condition names the execution roles.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemroneksemrcontainers.html
+    """
+    clusters, runs = of("virtual_cluster"), of("virtual_cluster", "/jobruns/*")
+    roles = {"Condition": {"ArnLike": {"emr-containers:ExecutionRoleArn": of("execution_role")}}}
+    return [
+        ("StartRunsOnEks", ["emr-containers:StartJobRun"], clusters, roles),
+        ("ListRunsOnEks", ["emr-containers:ListJobRuns"], clusters, {}),
+        ("ReadAndCancelRunsOnEks", ["emr-containers:CancelJobRun", "emr-containers:DescribeJobRun"], runs, {}),
     ]
 
 

@@ -544,6 +544,38 @@ def elapsed(after: str) -> Trigger:
     return Trigger(given({"type": "elapsed", "after": after}))
 
 
+def emr_eks(
+    virtual_cluster: str,
+    execution_role_arn: str,
+    release: str,
+    entry_point: str,
+    *,
+    arguments: Sequence[str] = UNSET,
+    py_files: Sequence[str] = UNSET,
+    spark: Mapping[str, str] = UNSET,
+    poll_every: str | None = UNSET,
+) -> Target:
+    """A PySpark job of EMR on EKS, in a virtual cluster of the region of the stack. ``spark`` holds Spark
+    properties. EMR reports the states of a run by events. With ``poll_every``, Sluice also polls it at that
+    interval (W6).
+    """
+    return Target(
+        given(
+            {
+                "type": "emr_eks",
+                "virtual_cluster": virtual_cluster,
+                "execution_role_arn": execution_role_arn,
+                "release": release,
+                "entry_point": entry_point,
+                "arguments": arguments,
+                "py_files": py_files,
+                "spark": spark,
+                "poll_every": poll_every,
+            }
+        )
+    )
+
+
 def emr_serverless(
     entry_point: str,
     *,
@@ -1990,6 +2022,7 @@ __all__ = [
     "ecs",
     "edge",
     "elapsed",
+    "emr_eks",
     "emr_serverless",
     "event",
     "event_bus",
@@ -2061,6 +2094,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "EcsTarget": (ecs,),
     "Edge": (edge,),
     "ElapsedTrigger": (elapsed,),
+    "EmrEksTarget": (emr_eks,),
     "EmrServerlessTarget": (emr_serverless,),
     "EventBusTarget": (event_bus,),
     "EventTrigger": (event,),

@@ -262,6 +262,21 @@ def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place)
                 yield Need("emr-serverless:TagResource", arns[resource_type])
 
 
+def _emr_containers(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    """The execution role is no resource of a call and is not passed; a policy names it by a condition.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemroneksemrcontainers.html
+    """
+    cluster = place.arn("emr-containers", f"/virtualclusters/{parameters['virtualClusterId']}")
+    if operation in ("DescribeJobRun", "CancelJobRun"):
+        yield Need(f"emr-containers:{operation}", f"{cluster}/jobruns/{parameters['id']}")
+        return
+    if operation != "ListJobRuns":
+        _expect(operation, "StartJobRun")
+    role = parameters.get("executionRoleArn")
+    yield Need(f"emr-containers:{operation}", cluster, (("emr-containers:ExecutionRoleArn", role),) if role else ())
+
+
 def _batch(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
     """A job definition without a revision is authorized as its newest one.
 
@@ -347,6 +362,7 @@ _RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
     "dynamodb": _dynamodb,
     "ec2": _without_resource("ec2"),
     "ecs": _ecs,
+    "emr-containers": _emr_containers,
     "emr-serverless": _emr_serverless,
     "events": _events,
     "glue": _glue,

@@ -20,7 +20,7 @@ from sluice.names import SCHEDULE, WORKFLOW
 
 TARGETS = (
     *("emr_serverless", "worker", "sqs", "sns", "http", "lambda", "event_bus", "step_functions"),
-    *("ecs", "batch", "glue", "athena", "aws_api"),
+    *("ecs", "batch", "glue", "athena", "emr_eks", "aws_api"),
 )
 OF_ROUNDS = ("RUNNING", "DONE", "FAILED", "ENDED", "CANCELLED")  # states of backfills and re-processings
 Tags = Annotated[

@@ -101,6 +101,10 @@ OF_OPERATOR: dict[str, frozenset[str]] = {
         "job_name script_args run_job_kwargs wait_for_completion verbose job_poll_interval stop_job_run_on_kill "
         "resume_glue_job_on_retry durable".split()
     ),
+    "EmrContainerOperator": frozenset(
+        "name virtual_cluster_id execution_role_arn release_label job_driver client_request_token wait_for_completion "
+        "poll_interval max_polling_attempts max_tries".split()
+    ),
     "AthenaOperator": frozenset(
         "query database output_location workgroup catalog client_request_token sleep_time max_polling_attempts "
         "log_query poll_query_status".split()
@@ -148,6 +152,8 @@ class Targets:
             return {"type": "worker", "pool": "bash", "arguments": ["bash", "-c", command]} if known else None
         if task.kind == "EmrServerlessStartJobOperator":
             return self._emr(task)
+        if task.kind == "EmrContainerOperator":
+            return self._eks(task)
         if task.kind == "SparkSubmitOperator":
             return self._spark_submit(task)
         if task.kind == "EcsRunTaskOperator":
@@ -217,6 +223,19 @@ class Targets:
                 )
         self._say_if_it_goes_on(task)
         return target
+
+    def _eks(self, task: Task) -> Document | None:
+        driver, keys = task.named.get("job_driver"), ("virtual_cluster_id", "execution_role_arn", "release_label")
+        submit = driver.get("sparkSubmitJobDriver") if isinstance(driver, dict) else None
+        cluster, role, release = (plain_text(task.named.get(key)) for key in keys)
+        if not isinstance(submit, dict) or _is_open(submit) or not (cluster and role and release):
+            return None
+        entry, arguments = str(submit.get("entryPoint", "")), submit.get("entryPointArguments")
+        target = spark_target("", role, entry, arguments, str(submit.get("sparkSubmitParameters") or ""))
+        if target is None:
+            return None
+        self._say_if_it_goes_on(task)
+        return {**target, "type": "emr_eks", "virtual_cluster": cluster, "release": release}
 
     def _say_if_it_goes_on(self, task: Task) -> None:
         if task.named.get("wait_for_completion") is False:

@@ -18,6 +18,7 @@ GIVEN = {
     "rules.json": ("eventbridge", "--enabled"),
     "orders.dag": ("airflow",),
     "queries.dag": ("airflow",),
+    "eks.dag": ("airflow",),
     "queries.json": ("eventbridge",),
     "assets.dag": ("airflow", "-a", "lab.prices"),
     "loops.dag": ("airflow", "--zone", "Europe/Berlin"),

@@ -15,6 +15,7 @@ from tests.docs.story import Story
 from tests.support.api_calls import refused
 from tests.support.batch_jobs import BatchJob
 from tests.support.ecs_tasks import Task, event_of
+from tests.support.eks_runs import EksRun
 from tests.support.glue import GOING, GlueJob, JobRun
 from tests.support.queries import MB, Query
 from tests.support.state_machines import Execution
@@ -341,6 +342,48 @@ def queries(story: QueryStory) -> None:
     story.ended()
 
 
+class EksStory(ExecutionStory):
+    """The job runs of workflows at EMR on EKS."""
+
+    def job_run(self, state: str, details: str = "", failure: str = "") -> None:
+        """The newest job run reaches a state, and its event comes."""
+        self._tell(f"the job run is {state}{f': {details}' if details else ''}")
+        self.world.eks_says(self._job_run(), state, details, failure)
+        self._settle()
+
+    def answer_is_lost(self) -> None:
+        self._tell("the answer of StartJobRun is lost, but a job run has started")
+        self.world.targets.eks_runs.lose_answers = 1
+
+    def state(self) -> None:
+        run = self.world.runs(self.names[0])[-1]
+        self._tell(f"the run is {run.state}; EMR has {len(self.world.targets.eks_runs.runs)} job runs")
+
+    def stopped(self) -> None:
+        self._tell(f"the job run is {self._job_run().state}")
+
+    def _job_run(self) -> EksRun:
+        return list(self.world.targets.eks_runs.runs.values())[-1]
+
+
+def eks_runs(story: EksStory) -> None:
+    story.ready(1)
+    story.passes("1m")
+    story.job_run("RUNNING")
+    story.passes("9m")
+    story.job_run("FAILED", "ValueError: no such column", "USER_ERROR")
+    story.passes("2m")
+    story.job_run("RUNNING")
+    story.passes("20m")
+    story.job_run("COMPLETED")
+    story.answer_is_lost()
+    story.ready(2)
+    story.passes("2m")
+    story.state()
+    story.cancels_run("ada")
+    story.stopped()
+
+
 STORIES: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
     "executions": (ExecutionStory, executions),
     "calls": (ExecutionStory, calls),
@@ -348,4 +391,5 @@ STORIES: dict[str, tuple[type[Any], Callable[[Any], None]]] = {
     "jobs": (BatchStory, jobs),
     "job_runs": (JobRunStory, job_runs),
     "queries": (QueryStory, queries),
+    "eks_runs": (EksStory, eks_runs),
 }

@@ -8,6 +8,8 @@ import pytest
 from moto.events.models import EventPattern
 
 from tests.support.clock import NOON
+from tests.support.eks_runs import EksRun
+from tests.support.eks_runs import event_of as eks_event
 from tests.support.queries import Query, event_of
 
 from .resolve import Resolver
@@ -29,6 +31,15 @@ def test_w22_states_of_queries_that_change_a_run_match(pattern: EventPattern) ->
     assert [state for state in states if pattern.matches_event(event(state))] == list(states[1:])
     assert not pattern.matches_event({**event("FAILED"), "detail-type": "Athena Engine Version Change"})
     assert not pattern.matches_event({**event("FAILED"), "source": "aws.glue"})
+
+
+def test_w22_states_of_job_runs_on_eks_match(pattern: EventPattern) -> None:
+    """Of those that Sluice has started, by their names."""
+    ours = EksRun("r1", {"virtualClusterId": "0b1c", "name": "sluice-clean-1"}, NOON)
+    states = ("PENDING", "SUBMITTED", "RUNNING", "CANCEL_PENDING", "COMPLETED", "FAILED", "CANCELLED")
+    matched = [each for each in states if pattern.matches_event(eks_event(ours, NOON, state=each))]
+    assert matched == ["RUNNING", "COMPLETED", "FAILED", "CANCELLED"]
+    assert not pattern.matches_event(eks_event(ours, NOON, state="FAILED", name="of-somebody-else"))
 
 
 def test_w22_no_lambda_has_rights_on_queries(template: dict[str, Any]) -> None:

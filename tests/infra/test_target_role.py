@@ -28,6 +28,7 @@ GIVEN = {
     "database": [f"arn:aws:glue:{ACCOUNT}:database/lake"],
     "data": ["arn:aws:s3:::demo-lake/raw/*", "arn:aws:s3:::demo-lake/results/*"],
     "application": [f"arn:aws:emr-serverless:{ACCOUNT}:/applications/00demo"],
+    "virtual_cluster": [f"arn:aws:emr-containers:{ACCOUNT}:/virtualclusters/00demo"],
     "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
     "job_queue": [f"arn:aws:batch:{ACCOUNT}:job-queue/demo"],
     "job_definition": [f"arn:aws:batch:{ACCOUNT}:job-definition/demo-load"],
@@ -58,6 +59,8 @@ JOB = {"applicationId": "00demo", "jobRunId": "j1"}
 TASK = {"cluster": "demo", "taskDefinition": "demo-etl:3", "tags": [{"key": "a", "value": "b"}]}
 ONE = f"arn:aws:ecs:{ACCOUNT}:task/demo/0a1b"
 START = {"applicationId": "00demo", "executionRoleArn": GIVEN["execution_role"][0], "tags": {"a": "b"}}
+ON_EKS = {"virtualClusterId": "00demo", "executionRoleArn": GIVEN["execution_role"][0]}
+OF_EKS = {"virtualClusterId": "00demo", "id": "j1"}
 SUBMIT = {"jobQueue": GIVEN["job_queue"][0], "jobDefinition": "demo-load:3", "tags": {"sluice:namespace": "demo"}}
 WITHOUT_RESOURCE = {"batch:DescribeJobs", "batch:ListJobs"}
 # The calls of the adapters, and each with a thing of another team.
@@ -94,6 +97,11 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("emr-serverless", "GetJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "CancelJobRun", JOB, {**JOB, "applicationId": "00other"}),
     ("emr-serverless", "ListJobRuns", {"applicationId": "00demo"}, {"applicationId": "00other"}),
+    ("emr-containers", "StartJobRun", ON_EKS, {**ON_EKS, "virtualClusterId": "00other"}),
+    ("emr-containers", "StartJobRun", ON_EKS, {**ON_EKS, "executionRoleArn": "arn:aws:iam::123456789012:role/x"}),
+    ("emr-containers", "DescribeJobRun", OF_EKS, {**OF_EKS, "virtualClusterId": "00other"}),
+    ("emr-containers", "CancelJobRun", OF_EKS, {**OF_EKS, "virtualClusterId": "00other"}),
+    ("emr-containers", "ListJobRuns", {"virtualClusterId": "00demo"}, {"virtualClusterId": "00other"}),
     ("batch", "SubmitJob", SUBMIT, {**SUBMIT, "jobQueue": "other"}),
     ("batch", "SubmitJob", {**SUBMIT, "jobDefinition": "demo-load"}, {**SUBMIT, "jobDefinition": "demo-load-other:3"}),
     ("batch", "SubmitJob", SUBMIT, {**SUBMIT, "tags": {"sluice:namespace": "other"}}),
@@ -187,6 +195,12 @@ def test_o10_a_role_has_permissions_for_its_targets_alone() -> None:
     assert policy(queue=GIVEN["queue"]).actions == {"sqs:SendMessage"}
 
 
+def test_w22_a_role_for_eks_passes_no_role() -> None:
+    only = policy(virtual_cluster=GIVEN["virtual_cluster"], execution_role=GIVEN["execution_role"])
+    calls = ("CancelJobRun", "DescribeJobRun", "ListJobRuns", "StartJobRun")
+    assert only.actions == {f"emr-containers:{each}" for each in calls}
+
+
 def test_a_role_passes_the_roles_of_tasks_to_tasks_alone() -> None:
     action, [passed] = "iam:PassRole", GIVEN["task_role"]
     assert policy().allows(Need(action, passed, (("iam:PassedToService", "ecs-tasks.amazonaws.com"),)))
@@ -239,10 +253,11 @@ def test_w22_a_role_reads_jobs_of_batch_alone() -> None:
         ("demo", "prod", {"action": ["sns:Publish"]}, "expected an action of IAM and the ARN of its resource, such as"),
         ("demo", "prod", {"action": ["*=*"]}, "expected an action of IAM and the ARN of its resource"),
         ("demo", "prod", {"action": ["sns:*=*"]}, "expected an action of IAM and the ARN of its resource"),
-        ("demo", "prod", {"application": GIVEN["application"]}, "expected an application with each execution role"),
+        ("demo", "prod", {"application": GIVEN["application"]}, target_role.NEEDS_APPLICATION),
+        ("demo", "prod", {"virtual_cluster": GIVEN["virtual_cluster"]}, target_role.NEEDS_APPLICATION),
         ("demo", "prod", {"cluster": GIVEN["cluster"]}, "expected a cluster with each task definition"),
         ("demo", "prod", {"task_role": GIVEN["task_role"]}, "expected a cluster with each task definition"),
-        ("demo", "prod", {"execution_role": GIVEN["execution_role"]}, "expected an application with each execution"),
+        ("demo", "prod", {"execution_role": GIVEN["execution_role"]}, target_role.NEEDS_APPLICATION),
         ("demo", "prod", {"job_queue": GIVEN["job_queue"]}, "expected a job definition with each job queue"),
         (
             "demo",

@@ -17,6 +17,7 @@ from chalicelib.aws.targets.batch import BatchTarget
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.each import EachElements
 from chalicelib.aws.targets.ecs import EcsTarget
+from chalicelib.aws.targets.emr_eks import EmrEksTarget
 from chalicelib.aws.targets.glue import GlueTarget
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
@@ -30,6 +31,7 @@ from sluice.operations.ports import Begun
 from tests.support.api_calls import ApiCalls
 from tests.support.batch_jobs import BatchJobs
 from tests.support.ecs_tasks import Tasks
+from tests.support.eks_runs import EksRuns
 from tests.support.glue import GlueJobs
 from tests.support.queries import Queries
 from tests.support.state_machines import StateMachines
@@ -243,6 +245,8 @@ class FakeTargets:
         self.api = AwsApiTarget(self.calls.make)
         self.queries = Queries(clock)
         self.athena = AthenaTarget(self.queries, clock.now, pause=lambda seconds: None)
+        self.eks_runs = EksRuns(clock)
+        self.emr_eks = EmrEksTarget(self.eks_runs, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
         self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
@@ -260,7 +264,7 @@ class FakeTargets:
     def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
-        if kind in ("step_functions", "ecs", "batch", "glue", "athena"):
+        if kind in ("step_functions", "ecs", "batch", "glue", "athena", "emr_eks"):
             return vars(self)[kind]  # the real one, on a simulated service
         if kind == "aws_api":
             return self.api  # so is this

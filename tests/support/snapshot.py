@@ -60,7 +60,7 @@ def parts_of(world: World) -> dict[str, str]:
 def things(world: World) -> list[Any]:
     """The parts of the world besides its tables."""
     targets = world.targets
-    engines = [targets.machines, targets.tasks, targets.batch_jobs, targets.jobs, targets.queries]
+    engines = [targets.machines, targets.tasks, targets.batch_jobs, targets.jobs, targets.queries, targets.eks_runs]
     fakes = [targets, targets.emr, targets.queue, *engines, targets.sts, targets.roles]
     return [world.clock, world.hints, *fakes, world.payloads, world.lake, world.outside]
 

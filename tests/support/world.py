@@ -39,7 +39,7 @@ from chalicelib.settings import Settings
 from sluice.testing.engine import Engine, make_ports, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from sluice.testing.memory_tables import MemoryTables
-from tests.support import batch_jobs, ecs_tasks, glue, queries, tables
+from tests.support import batch_jobs, ecs_tasks, eks_runs, glue, queries, tables
 from tests.support.batch_jobs import BatchJob
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets
@@ -216,6 +216,14 @@ class World(Engine):
         """A job run of Glue ends, and its event arrives."""
         self.targets.jobs.end(run, state, message)
         return self.event(glue.event_of(run, self.clock.now()))
+
+    def eks_says(self, run: eks_runs.EksRun, state: str, details: str = "", failure: str = "") -> str:
+        """A job run of EMR on EKS reaches a state, and its event arrives."""
+        if state == "RUNNING":
+            run.state = state
+        else:
+            self.targets.eks_runs.end(run, state, details, failure)
+        return self.event(eks_runs.event_of(run, self.clock.now()))
 
     def query_says(self, query: Query, state: str, reason: str = "", **changed: Any) -> str:
         """A query of Athena reaches a state, and its event arrives."""

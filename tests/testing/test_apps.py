@@ -483,6 +483,13 @@ ENGINES: list[dict[str, Any]] = [
     {"type": "batch", "job_queue": "night", "job_definition": "load", "command": ["{{correlation.day}}"]},
     {"type": "glue", "job": "load", "arguments": {"--day": "{{correlation.day}}"}},
     QUERY,
+    {
+        "type": "emr_eks",
+        "virtual_cluster": "0b1c2d3e4f",
+        "execution_role_arn": "arn:aws:iam::123456789012:role/job",
+        "release": "emr-7.5.0-latest",
+        "entry_point": "s3://code/clean.py",
+    },
 ]
 
 

@@ -80,14 +80,6 @@ class EmrServerlessTarget:
     def request(self, run: Run) -> dict[str, Any]:
         """The exact StartJobRun request of a run, derived from the stored row alone."""
         target = run.request.target
-        driver: dict[str, Any] = {
-            "entryPoint": target["entry_point"],
-            "entryPointArguments": [*target["arguments"], "--sluice-context", run.request.context_uri],
-        }
-        parameters = [f"--py-files {','.join(target['py_files'])}"] if target["py_files"] else []
-        parameters += [f"--conf {name}={value}" for name, value in sorted(target["spark"].items())]
-        if parameters:
-            driver["sparkSubmitParameters"] = " ".join(parameters)
         limit = {} if run.run_timeout is None else {"executionTimeoutMinutes": _limit(run.run_timeout)}
         logs = {"s3MonitoringConfiguration": {"logUri": f"s3://{self._control_bucket}/logs/{run.request.logs}"}}
         return {
@@ -95,7 +87,7 @@ class EmrServerlessTarget:
             "executionRoleArn": target["execution_role_arn"] or self._role_arn,
             "clientToken": run.request.client_token,
             "name": run.request.name,
-            "jobDriver": {"sparkSubmit": driver},
+            "jobDriver": {"sparkSubmit": driver_of(run)},
             "configurationOverrides": {"monitoringConfiguration": logs},
             "tags": {"sluice:schedule": _tag(run.schedule), "sluice:workflow": _tag(run.workflow)},
             **limit,
@@ -211,6 +203,20 @@ class EmrServerlessTarget:
         except self._client.exceptions.ResourceNotFoundException:
             return None
         return str(found.get("name") or "") or None
+
+
+def driver_of(run: Run) -> dict[str, Any]:
+    """The program of a run, as EMR Serverless and EMR on EKS take it."""
+    target = run.request.target
+    driver: dict[str, Any] = {
+        "entryPoint": target["entry_point"],
+        "entryPointArguments": [*target["arguments"], "--sluice-context", run.request.context_uri],
+    }
+    parameters = [f"--py-files {','.join(target['py_files'])}"] if target["py_files"] else []
+    parameters += [f"--conf {name}={value}" for name, value in sorted(target["spark"].items())]
+    if parameters:
+        driver["sparkSubmitParameters"] = " ".join(parameters)
+    return driver
 
 
 def _may_repeat(run: Run) -> bool:

@@ -36,6 +36,7 @@ ADAPTERS: Mapping[str, str] = {
     "glue": "glue",
     "aws_api": "aws_api",
     "athena": "athena",
+    "emr_eks": "emr_eks",
     "worker": "worker",
     "dag": "dag_start",
     "each": "each",

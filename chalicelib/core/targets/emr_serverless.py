@@ -109,14 +109,7 @@ class EmrServerlessTarget(Target, Sparse):
             yield Named("execution_roles", str(stored["execution_role_arn"]), "execution_role_arn")
         if stored.get("application_id"):
             yield Named("applications", str(stored["application_id"]), "application_id")
-        yield Named("entry_points", str(stored["entry_point"]), "entry_point")
-        for number, file in enumerate(stored.get("py_files") or ()):
-            if not _FILE.fullmatch(file):
-                hint = "upload the file to S3, and write its address without spaces and commas"
-                raise invalid(f"py_files.{number}", "an address such as s3://bucket/lib.py", file, hint)
-            yield Named("entry_points", str(file), f"py_files.{number}")
-        for key, value in (stored.get("spark") or {}).items():
-            yield from named_by_spark(str(key), str(value), f"spark.{key}")
+        yield from named_by_program(stored)
 
     def _application(self, stack: StartRate, resources: Resources | None) -> str:
         """The application on which a run with these resources starts."""
@@ -160,6 +153,18 @@ class EmrServerlessTarget(Target, Sparse):
     @classmethod
     def reason_with_log(cls, reason: str, streams: Mapping[str, str]) -> str:
         return emr_reason.with_error(reason, streams)
+
+
+def named_by_program(stored: Mapping[str, Any]) -> Iterable[Named]:
+    """The files of code and the Spark properties of a target. Raises ``invalid`` as `EmrServerlessTarget.named`."""
+    yield Named("entry_points", str(stored["entry_point"]), "entry_point")
+    for number, file in enumerate(stored.get("py_files") or ()):
+        if not _FILE.fullmatch(file):
+            hint = "upload the file to S3, and write its address without spaces and commas"
+            raise invalid(f"py_files.{number}", "an address such as s3://bucket/lib.py", file, hint)
+        yield Named("entry_points", str(file), f"py_files.{number}")
+    for key, value in (stored.get("spark") or {}).items():
+        yield from named_by_spark(str(key), str(value), f"spark.{key}")
 
 
 def named_by_spark(key: str, value: str, field: str) -> Iterable[Named]:

@@ -13,6 +13,7 @@ from chalicelib.core.targets.batch import BatchTarget
 from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.each import EachElement
 from chalicelib.core.targets.ecs import EcsTarget
+from chalicelib.core.targets.emr_eks import EmrEksTarget
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.core.targets.event_bus import EventBusTarget
 from chalicelib.core.targets.glue import GlueTarget
@@ -38,6 +39,7 @@ TARGETS: tuple[type[Target], ...] = (
     BatchTarget,
     GlueTarget,
     AthenaTarget,
+    EmrEksTarget,
     AwsApiTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart, EachElement)

@@ -11,6 +11,7 @@ from typing import Any
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.errors import invalid
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.urls import check_credentials
 from chalicelib.flow.definitions import allowed
 from chalicelib.ports import Ports
@@ -24,7 +25,8 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
     """
     _check_listed_application(ports, target.get("application_id"), f"{field}.application_id")
     role, roles = target.get("execution_role_arn"), ports.settings.all_emr_roles
-    _check_listed(f"{field}.execution_role_arn", "execution role", role, roles, "EmrRoleArns")
+    if not registry.of_type(str(target["type"])).needs_role:  # others start with the roles that the target role allows
+        _check_listed(f"{field}.execution_role_arn", "execution role", role, roles, "EmrRoleArns")
     url = target.get("url")
     if isinstance(url, str) and not url.startswith("https:") and not ports.settings.http_allow_private:
         hint = "use https: others can read a message that is sent by plain http"

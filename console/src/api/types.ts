@@ -76,7 +76,7 @@ export interface App {
   owner?: string;
   namespace?: string | null;
   app?: string | null;
-  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | EmrEksTarget | AwsApiTarget | null;
   data_bucket?: string | null;
   datasets?: Record<string, Dataset>;
   policies?: Record<string, Policy>;
@@ -491,6 +491,18 @@ export interface Elements {
   failed: number;
   running?: number;
   waiting?: number;
+}
+
+export interface EmrEksTarget {
+  type: "emr_eks";
+  virtual_cluster: string;
+  execution_role_arn: string;
+  release: string;
+  entry_point: string;
+  arguments?: string[];
+  py_files?: string[];
+  spark?: Record<string, string>;
+  poll_every?: string | null;
 }
 
 export interface EmrServerlessTarget {
@@ -1016,7 +1028,7 @@ export interface Message {
   repeats?: number | null;
   ttl?: string | null;
   zone?: string;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | EmrEksTarget | AwsApiTarget | null;
   workflow?: string | null;
 }
 
@@ -1167,7 +1179,7 @@ export interface NotFollowed {
 
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end" | "data_late" | "data_fresh")[];
-  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget;
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | EmrEksTarget | AwsApiTarget;
   form?: "slack" | "teams" | "pagerduty" | "mail" | null;
   console?: string | null;
   group?: string | null;
@@ -2157,7 +2169,7 @@ export interface StoredMessage {
   ttl: string | null;
   zone: string;
   next_fire: string | null;
-  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | EmrEksTarget | AwsApiTarget | null;
   workflow?: string | null;
 }
 
@@ -2326,7 +2338,7 @@ export interface StoredWorkflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | EmrEksTarget | AwsApiTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;
@@ -2512,7 +2524,7 @@ export interface Workflow {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
-  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | AwsApiTarget;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | EcsTarget | BatchTarget | GlueTarget | AthenaTarget | EmrEksTarget | AwsApiTarget;
   properties?: Record<string, unknown>;
   priority?: number;
   retries?: Retries;

@@ -22,6 +22,7 @@ export const TARGETS = [
   "glue",
   "aws_api",
   "athena",
+  "emr_eks",
   "dag",
 ] as const;
 
