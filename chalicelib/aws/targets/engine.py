@@ -15,6 +15,7 @@ from chalicelib.aws.targets.aws_errors import code_of, is_no_answer, message_of,
 from chalicelib.aws.targets.clients import Now
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import launch
 from chalicelib.core.targets import denials, registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, SearchLimit, Started
 
@@ -137,13 +138,22 @@ class Engine(ABC):
         return RunUpdate("FAILED", now, why, run.target_id, outcome="lost") if now - first >= FINAL_AFTER else None
 
     def _refusal(self, run: Run, error: ClientError) -> Answer:
-        code = code_of(error)
+        code, denial = code_of(error), denials.read(message_of(error))
         if is_no_answer(error, self.no_answer):
             return self._unanswered(run, code)
         reason = denials.with_remedy(code, message_of(error))
+        if denial is not None and denial.may_pass:
+            return self.of_role(run, reason)
         if code in self.never:
             return Never(f"{self.name} refused the start: {reason}")
         return NotNow(f"{self.name} refused for now: {reason}")
+
+    def of_role(self, run: Run, reason: str) -> NotNow | Never:
+        """The answer about a role that is not permitted, or that is too new to be seen: final only after ten minutes.
+        Other runs have other roles, so they are not delayed."""
+        if launch.may_pass(run):
+            return NotNow(f"{self.name} refused for now: {reason}", alone=True)
+        return Never(f"{self.name} refused the start: {reason}")
 
     def _unanswered(self, run: Run, why: str) -> NoAnswer:
         """The answer to a start call without an answer. The next call of an engine without tokens waits until a search

@@ -37,6 +37,7 @@ _OF_CODE = frozenset(
     {
         *("--scriptLocation", "--extra-py-files", "--extra-jars", "--extra-files"),
         *("--additional-python-modules", "--python-modules-installer-option", "--pip-install", "--library-set"),
+        *("--s3-py-modules", "--working-dir"),  # of Ray jobs
     }
 )
 _CONF = "--conf"  # Spark properties: `spark.a=1 --conf spark.b=2`

@@ -167,6 +167,12 @@ class Target(Document):
         raise KeyError(f"expected an event of a target that sends some, got one of {event['source']}")
 
     @classmethod
+    def place_of(cls, stored: Mapping[str, Any]) -> str | None:
+        """Where the runs of a target with these stored fields are, such as the name of a cluster. A run is found by a
+        name in an event only if the event is of this place. None: events have no names."""
+        return None
+
+    @classmethod
     def log_folder(cls, namespace: str) -> str:
         """The folder below ``logs/`` to which runs of a namespace's workflows upload logs; empty: they upload none."""
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from chalicelib.core import results, states
+from chalicelib.core import ids, results, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
@@ -285,15 +285,20 @@ def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
 
 def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     """The run and attempt of a state change, or None. They are found by the pointer, or else by the run's name, because
-    the event can arrive before Sluice has stored the target's id."""
+    the event can arrive before Sluice has stored the target's id. Anybody who may start something in the account can
+    give it the name of any run, so a name counts only for a run of this target and this place, without another id."""
     found = ports.rows.get(Pointer, change.target_id)
     if found is not None:
         return found.run_id, found.attempt
     name = change.run_name
     if not name and not registry.of_type(change.kind).needs_role:
         name = ports.targets.of(change.kind).run_name(change.target_id)
-    run_id, _, attempt = (name or "").rpartition("-")
-    return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
+    named = ids.attempt_named(name or "")
+    run = ports.rows.get(Run, *named) if named is not None else None
+    if run is None or run.target_kind != change.kind or run.target_id not in (None, change.target_id):
+        return None
+    place = registry.of_run(run).place_of(run.request.target)
+    return named if place is not None and place == change.place else None
 
 
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:

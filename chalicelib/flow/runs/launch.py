@@ -140,7 +140,7 @@ def _make_call(
     changed. Returns as `start`."""
     if span is not None:
         ports.clock.wait_until(span.since)
-    [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(unassumed, [called])
+    [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(ports, unassumed, [called])
     refused = Never(why) if why is not None else refused
     # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
     # recorded call, or this read finds the schedule closed.

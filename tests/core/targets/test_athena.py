@@ -137,10 +137,22 @@ def test_w22_a_query_ends_with_the_name_of_its_run(end: str) -> None:
     assert text_of(run(f"SELECT 1{end}")) == "SELECT 1\n-- sluice demo.flights.clean.1.a-1"
 
 
-@pytest.mark.parametrize("query", ["ALTER TABLE t RENAME TO u", "  msck repair table t", "Drop table t", "VACUUM t"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "ALTER TABLE t RENAME TO u",
+        "  msck repair table t",
+        "Drop table t",
+        "VACUUM t",
+        "-- select\n-- note\nALTER TABLE t RENAME TO u",
+        "/* select\n */ /**/-- note\n  optimize t",
+    ],
+)
 def test_w22_a_statement_that_bears_no_comment_gets_none(query: str) -> None:
     assert (has_mark(query), text_of(run(query))) == (False, query)
     assert has_mark("SELECT * FROM alter_ego")
+    assert has_mark("-- drop\nSELECT 1 /* drop */ -- drop")
+    assert has_mark("/* a */ " * 5_000 + "SELECT 1"), "in no more than milliseconds"
 
 
 @pytest.mark.parametrize(
