@@ -146,7 +146,7 @@ def test_w9_the_message_names_the_secret_and_never_holds_it(world: World) -> Non
 def test_w9_quiet_hours_keep_what_happens_in_them_for_their_end() -> None:
     made = World(wake_shards=1, history_shards=1)
     hours = {"from": "11:00", "to": "13:00", "urgent": ["aborted"]}
-    rule: dict[str, Any] = {**tells("failed"), "quiet": hours}
+    rule: dict[str, Any] = {**tells("failed", "aborted"), "quiet": hours}
     made.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule]}))
     run(made, 1, "FAILED")
     made.pass_by("20m")
