@@ -80,14 +80,12 @@ class AwsApiTarget(Untracked):
             return Started(str(answer["ResponseMetadata"].get("RequestId", "called")), done=True, result=result)
         except ClientError as error:
             return _refusal(name, error)
-        except sdk.ParamValidationError:  # its text shows values
-            return Never(f"no call was made: the SDK does not take the input of {name}; look at its names and hosts")
         except _NO_ADDRESS as error:
             return Never(f"no call was made: there is no address for {name}: {type(error).__name__}")
+        except (sdk.ParamValidationError, UnicodeEncodeError):  # their texts show values
+            return _unwritten(run)
         except BotoCoreError as error:
             return NoAnswer(f"{name} gave no answer: {error}")
-        except UnicodeEncodeError:
-            return _unwritten(run)
         except Exception as error:
             logger.warning("answer not read", extra={**run_fields(run), "why": type(error).__name__})
             return NoAnswer(f"{name} gave no answer that can be read")
@@ -106,7 +104,8 @@ class AwsApiTarget(Untracked):
 def _unwritten(run: Run) -> Never:
     """The answer for a request that cannot be written. Neither the reason nor the log shows a value."""
     logger.warning("call not made: its request cannot be written", extra=run_fields(run))
-    return Never("no call was made: the request cannot be written; look for text that is not Unicode, or deep JSON")
+    hint = "look at what it names, at text that is not Unicode, and at deep JSON"
+    return Never(f"no call was made: the SDK cannot write a request of its input; {hint}")
 
 
 def token(run: Run) -> str:

@@ -97,7 +97,7 @@ DENIED = f"User: {ARN} is not authorized to perform: sns:Publish on resource: {T
         (refused("MissingParameter"), Never, "MissingParameter"),
         (refused("AccessDenied", DENIED), Never, "allow sns:Publish on"),
         (refused("UnauthorizedOperation", DENIED), Never, "in the policies of the role sluice-target-demo"),
-        (ParamValidationError(report="a bucket"), Never, "no call was made: the SDK does not take"),
+        (ParamValidationError(report="hunter2"), Never, "the SDK cannot write a request"),
         (EndpointResolutionError(msg="hunter2"), Never, "no address for sns:Publish: EndpointResolutionError"),
         (ResponseParserError("hunter2"), NoAnswer, "no answer that can be read"),
         (RecursionError("hunter2"), NoAnswer, "no answer that can be read"),
