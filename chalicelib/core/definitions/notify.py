@@ -113,7 +113,7 @@ class Notify(Sparse):
             if self.console is not None:
                 raise invalid("console", "console with a form", "no form", "add a form, such as form: slack")
             return self
-        if self.form == "mail" and self.to.type != "sns":
+        if self.form == "mail" and not self.to.mails:
             hint = "name a topic to which the addresses have subscribed"
             raise invalid("to", "an sns target for form: mail", self.to.type, hint)
         if self.form != "mail" and not self.to.posts:

@@ -93,6 +93,11 @@ class Target(Document):
         """Whether a delivery is a POST of a body to an address, as webhooks expect it."""
         return False
 
+    @property
+    def mails(self) -> bool:
+        """Whether people may get a delivery as a mail."""
+        return False
+
     @classmethod
     def pace(cls, stack: StartRate) -> Pace | None:
         """The pace of the start calls of this target, also among its `permits`; None if it has none."""

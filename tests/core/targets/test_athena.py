@@ -121,7 +121,7 @@ def test_w22_parameters_have_the_values_of_the_context() -> None:
 @pytest.mark.parametrize(
     ("day", "expected"),
     [
-        (None, "expected a run whose context has correlation.day, got 'a run without it'"),
+        (None, "expected a run whose context has correlation.day, got one without it"),
         (["1"], "expected a text, a number, true or false, got ['1']"),
         ("1" * MAX_PARAMETER, "expected a value of at most 1,024 characters as a literal, got '1,026'"),
     ],
