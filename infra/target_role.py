@@ -61,8 +61,8 @@ _QUERIES = tuple(
 # https://docs.aws.amazon.com/athena/latest/ug/managed-policies.html#amazonathenafullaccess-managed-policy
 _TABLES = tuple(
     f"glue:{action}"
-    for action in ("BatchCreatePartition", "BatchGetPartition", "CreateTable", "GetDatabase", "GetPartition",
-                   "GetPartitions", "GetTable", "GetTables", "UpdateTable")
+    for action in ("BatchCreatePartition", "BatchGetPartition", "CreateTable", "GetDatabase", "GetDatabases",
+                   "GetPartition", "GetPartitions", "GetTable", "GetTables", "UpdateTable")
 )  # fmt: skip
 _OBJECTS = ("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject")
 _BUCKETS = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
@@ -230,9 +230,16 @@ def _jobs(
     jobs = list(dict.fromkeys(f"{queue.partition(':job-queue/')[0]}:job/*" for queue in queues))
     submitted = [*queues, *of("job_definition", ""), *of("job_definition", ":*")]
     own = {"Condition": {"StringEquals": {"aws:ResourceTag/sluice:namespace": namespace}}}
+    # A job gets the tag of this namespace, and never in the place of another one: the tag decides who may terminate it.
+    tagged = {
+        "Condition": {
+            "StringEquals": {"aws:RequestTag/sluice:namespace": namespace},
+            "StringEqualsIfExists": {"aws:ResourceTag/sluice:namespace": namespace},
+        }
+    }
     return [
         ("SubmitJobs", ["batch:SubmitJob"], submitted, {}),
-        ("TagJobs", ["batch:TagResource"], jobs, {}),
+        ("TagJobs", ["batch:TagResource"], jobs, tagged),
         ("TerminateJobs", ["batch:TerminateJob"], jobs, own),
         ("ReadJobs", ["batch:DescribeJobs", "batch:ListJobs"], ["*"] if jobs else [], {}),
     ]

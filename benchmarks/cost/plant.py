@@ -70,6 +70,9 @@ class Targets:
     def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
         raise NotImplementedError("no measured path has a target role")
 
+    def check(self, target: Mapping[str, Any]) -> None:
+        raise NotImplementedError("no measured path puts a call of an API")
+
     def probe(
         self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None
     ) -> bytes | Never | NoAnswer:

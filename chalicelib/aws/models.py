@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from pathlib import Path
+from threading import Lock
 
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
@@ -16,6 +17,7 @@ OWN = Path(Loader.BUILTIN_DATA_PATH)
 OTHERS = OWN.with_name("data-of-other-services")
 # A model takes up to 40 MB in memory.
 _KEPT = 8
+_lock = Lock()
 
 
 def loader(service: str) -> Loader:
@@ -40,8 +42,14 @@ def services() -> tuple[str, ...]:
     return tuple(sorted({each.name for folder in folders for each in folder.iterdir() if each.is_dir()}))
 
 
-@lru_cache(_KEPT)
 def model(service: str) -> ServiceModel:
-    """The model of a service of `services`. The last few are kept."""
+    """The model of a service of `services`. The last few are kept. Calls that are made in parallel wait for one that
+    reads it."""
+    with _lock:
+        return _model(service)
+
+
+@lru_cache(_KEPT)
+def _model(service: str) -> ServiceModel:
     found = Loader(extra_search_paths=[str(OTHERS)])
     return ServiceModel(found.load_service_model(service, "service-2"), service_name=service)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MESSAGE = "~"
 NOTICE = "notice-"  # the prefix of the names of messages that are notices
+MAX_DIGITS = 6  # of the number of an attempt
 STEP = "."  # in the id of a backfill: marks a step of a re-processing (L21)
 DAG = "~"  # after a name: marks a schedule or graph that Sluice makes from a DAG (W4)
 _FULL, _REST_OF_ID = r"\b([\w-]+\.[\w-]+\.[\w-]+)", r"\.[0-9a-z]+\.[0-9a-f]{20}"
@@ -160,6 +161,13 @@ def attempt_of(holder: str) -> tuple[str, int]:
     """The run id and attempt of a holder name."""
     run_id, _, attempt = holder.rpartition("#")
     return run_id, int(attempt)
+
+
+def attempt_named(name: str) -> tuple[str, int] | None:
+    """The run and the attempt of ``<run id>-<attempt>``, the name of a run at its target; None for any other text."""
+    run_id, _, attempt = name.rpartition("-")
+    is_number = attempt.isascii() and attempt.isdecimal() and len(attempt) <= MAX_DIGITS
+    return (run_id, int(attempt)) if run_id and is_number else None
 
 
 def shard(key: str, shards: int) -> str:

@@ -23,6 +23,7 @@ _PASSWORD = (
     r"pass(?:word|wd|phrase)|pwd|(?<!com)(?<!by)pass(?![a-z])|secret|token|credentials?|signature"
     r"|(?:secret|private|api|access|account)[-_.]?key"
 )
+_NAME = re.compile(_PASSWORD, re.I)
 _SECRET = re.compile(f"{_PASSWORD}|authorization|cookie|private", re.I)
 # The values below these fields are the users' own. They may hold a secret under any name. So may variables of Spark's
 # environments, such as spark.executorEnv.HOOK and spark.emr-serverless.driverEnv.HOOK.
@@ -58,6 +59,12 @@ _TOKENS = re.compile(
     r"|(?<=\b(?i:Basic) )(?=\S{0,200}?(?:[0-9+/=]|[a-z][A-Z]))[A-Za-z0-9+/=]{8,}"
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)"
 )
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether the name of a field says that its text is a secret: a token, a password or a key. The ARN of one is
+    none."""
+    return _NAME.search(name) is not None and _ARN.fullmatch(value) is None
 
 
 def masked(value: Any, own: bool = False) -> Any:

@@ -295,8 +295,8 @@ def _batch(operation: str, parameters: Mapping[str, Any], place: Place) -> Itera
         arn = name if name.startswith("arn:") else place.arn("batch", f"{kind}/{name}")
         newest = ":1" if kind == "job-definition" and arn.count(":") < 6 else ""
         yield Need("batch:SubmitJob", f"{arn}{newest}")
-    if parameters.get("tags"):
-        yield Need("batch:TagResource", job)
+    if given := parameters.get("tags"):
+        yield Need("batch:TagResource", job, tuple((f"aws:RequestTag/{name}", tag) for name, tag in given.items()))
 
 
 def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:

@@ -180,7 +180,7 @@ def test_interleaving_20_news_of_a_forgotten_run_changes_nothing() -> None:
     world.finish()
     world.clock.wait_until(world.clock.now() + 200 * DAY + HOUR)
     assert expire(world) > 1
-    assert "past" in world.emr_says("jr00001", "FAILED")
+    assert "was not started by Sluice" in world.emr_says("jr00001", "FAILED")
     world.settle()
     assert ran(world) == []
     assert len(world.targets.emr.calls) == 1

@@ -18,7 +18,7 @@ from .test_policies import LAMBDAS, allowed
 @pytest.fixture
 def pattern(template: dict[str, Any]) -> EventPattern:
     """The rule's pattern, as CloudFormation resolves it."""
-    event = template["Resources"]["RunState"]["Properties"]["Events"]["BatchJobStateEvent"]
+    event = template["Resources"]["RunState"]["Properties"]["Events"]["ExecutionStateEvent"]
     return EventPattern(None, Resolver(template, {})(event["Properties"]["Pattern"]))
 
 

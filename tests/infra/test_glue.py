@@ -16,7 +16,7 @@ from .test_policies import LAMBDAS, allowed
 
 @pytest.fixture
 def pattern(template: dict[str, Any]) -> EventPattern:
-    event = template["Resources"]["RunState"]["Properties"]["Events"]["GlueJobStateEvent"]
+    event = template["Resources"]["RunState"]["Properties"]["Events"]["ExecutionStateEvent"]
     assert event["Type"] == template["Resources"]["RunState"]["Properties"]["Events"]["RunStateEvent"]["Type"]
     return EventPattern(None, Resolver(template, {})(event["Properties"]["Pattern"]))
 

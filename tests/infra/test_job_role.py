@@ -1,5 +1,7 @@
 """The job role of a namespace: what it reads and writes, and that it reaches nothing of others."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -179,3 +181,15 @@ def test_a_role_uses_the_key_of_the_buckets_through_s3_alone() -> None:
         assert not without.allows(use)
         assert not role.allows(Need(action, key, (("kms:ViaService", "sqs.eu-west-1.amazonaws.com"),)))
         assert not role.allows(Need(action, key))
+
+
+def test_o10_the_page_of_engines_gives_contexts_as_this_role_does() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    [text] = re.findall(r"```json\n(\[.*?\n\])\n```", (docs / "engines.md").read_text(), re.DOTALL)
+    written = text.replace("<control bucket>", "control").replace("<namespace>", "demo")
+    folders = tuple(f"{CONTROL}/{each}/" for each in ("context", "manifests", "results"))
+    ours = [(each.action, each.resource) for each in policy("demo").grants() if each.resource.startswith(folders)]
+    given = [(each.action, each.resource) for each in Policy(json.loads(written)).grants()]
+    assert sorted(given) == sorted(ours)
+    pages = [docs / "targets.md", docs / "engines.md", *(docs / "engines").glob("*.md")]
+    assert [each.name for each in pages if re.search(r"\bon\s+`?(context|results)/\*", each.read_text())] == []

@@ -216,8 +216,6 @@ def test_o2_each_rule_has_an_alarm_under_its_name(resources: dict[str, Any]) -> 
             ("Tick", "TickEvent", "Name"),
             ("RunState", "RunStateEvent", "RuleName"),
             ("RunState", "ExecutionStateEvent", "RuleName"),
-            ("RunState", "BatchJobStateEvent", "RuleName"),
-            ("RunState", "GlueJobStateEvent", "RuleName"),
         )
     }
     named |= {
@@ -225,7 +223,7 @@ def test_o2_each_rule_has_an_alarm_under_its_name(resources: dict[str, Any]) -> 
     }
     found = [metric(each) for each in watched(alarms(resources)["RulesFailedAlarm"])]
     assert {value["Fn::Sub"] for _, _, ((_, value),) in found} == named
-    assert len(named) == 7
+    assert len(named) == 6
 
 
 def test_o2_the_api_and_its_metrics_have_the_name_of_their_stack(resources: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ from boto3.dynamodb.types import TypeSerializer
 print(boto3.__version__, boto3.client("s3", **options).meta.endpoint_url)
 """
 
-OTHERS = ("ecs", "kinesis")  # two of the services that a target may call
+OTHERS = ("rds", "kinesis")  # two of the services that a target may call
 CALL_OTHERS = """
 import sys, pathlib
 own = [each for each in sys.path if "site-packages" not in each]
@@ -45,8 +45,8 @@ for service in sys.argv[3].split(","):
     session = botocore.session.Session()
     session.register_component("data_loader", models.loader(service))
     print(session.create_client(service, **options).meta.service_model.service_name)
-api_models.check({"service": "ecs", "action": "run_task", "input": {"taskDefinition": "a"}})
-assert "s3" in models.services() and models.loader("s3") is not models.loader("ecs")
+api_models.check({"service": "rds", "action": "start_db_instance", "input": {"DBInstanceIdentifier": "a"}})
+assert "s3" in models.services() and models.loader("s3") is not models.loader("rds")
 """
 
 

@@ -61,7 +61,7 @@ ONE = f"arn:aws:ecs:{ACCOUNT}:task/demo/0a1b"
 START = {"applicationId": "00demo", "executionRoleArn": GIVEN["execution_role"][0], "tags": {"a": "b"}}
 ON_EKS = {"virtualClusterId": "00demo", "executionRoleArn": GIVEN["execution_role"][0]}
 OF_EKS = {"virtualClusterId": "00demo", "id": "j1"}
-SUBMIT = {"jobQueue": GIVEN["job_queue"][0], "jobDefinition": "demo-load:3", "tags": {"a": "b"}}
+SUBMIT = {"jobQueue": GIVEN["job_queue"][0], "jobDefinition": "demo-load:3", "tags": {"sluice:namespace": "demo"}}
 WITHOUT_RESOURCE = {"batch:DescribeJobs", "batch:ListJobs"}
 # The calls of the adapters, and each with a thing of another team.
 CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -104,6 +104,8 @@ CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("emr-containers", "ListJobRuns", {"virtualClusterId": "00demo"}, {"virtualClusterId": "00other"}),
     ("batch", "SubmitJob", SUBMIT, {**SUBMIT, "jobQueue": "other"}),
     ("batch", "SubmitJob", {**SUBMIT, "jobDefinition": "demo-load"}, {**SUBMIT, "jobDefinition": "demo-load-other:3"}),
+    ("batch", "SubmitJob", SUBMIT, {**SUBMIT, "tags": {"sluice:namespace": "other"}}),
+    ("batch", "SubmitJob", SUBMIT, {**SUBMIT, "tags": {"a": "b"}}),
     ("batch", "TerminateJob", {"jobId": "j-demo"}, {"jobId": "j-other"}),
     ("ecs", "RunTask", TASK, {**TASK, "taskDefinition": "other"}),
     ("ecs", "RunTask", TASK, {**TASK, "cluster": "other"}),
@@ -207,6 +209,17 @@ def test_a_role_passes_the_roles_of_tasks_to_tasks_alone() -> None:
 
 def test_a_role_tags_tasks_only_when_it_starts_them() -> None:
     assert not policy().allows(Need("ecs:TagResource", ONE, (("ecs:CreateAction", "CreateService"),)))
+
+
+@pytest.mark.parametrize(("holder", "allowed"), [("demo", True), ("other", False)])
+def test_w22_a_role_takes_no_job_from_another_namespace(holder: str, allowed: bool) -> None:
+    keys = (("aws:RequestTag/sluice:namespace", "demo"), ("aws:ResourceTag/sluice:namespace", holder))
+    assert policy().allows(Need("batch:TagResource", f"{JOB_ARN}/j-{holder}", keys)) == allowed
+
+
+def test_w22_a_role_of_queries_reads_the_list_of_databases() -> None:
+    catalog = GIVEN["database"][0].partition(":database/")[0] + ":catalog"
+    assert policy().allows(Need("glue:GetDatabases", catalog))
 
 
 def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:

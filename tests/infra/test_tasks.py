@@ -18,7 +18,7 @@ from .test_policies import LAMBDAS, allowed
 
 @pytest.fixture
 def pattern(template: dict[str, Any]) -> EventPattern:
-    event = template["Resources"]["RunState"]["Properties"]["Events"]["TaskStateEvent"]
+    event = template["Resources"]["RunState"]["Properties"]["Events"]["ExecutionStateEvent"]
     return EventPattern(None, Resolver(template, {})(event["Properties"]["Pattern"]))
 
 

@@ -61,6 +61,7 @@ class Tasks:
     refusals: list[Exception] = field(default_factory=list)
     failures: list[dict[str, str]] = field(default_factory=list)
     lose_answers: int = 0
+    empty_pages: int = 0  # of a list, before its first task
     calls: list[str] = field(default_factory=list)
 
     def run_task(self, **asked: Any) -> dict[str, Any]:
@@ -89,6 +90,9 @@ class Tasks:
 
     def list_tasks(self, **asked: Any) -> dict[str, Any]:
         self._expect_valid("ListTasks", asked)
+        page = int(asked.get("nextToken", 0))
+        if page < self.empty_pages:
+            return {"taskArns": [], "nextToken": str(page + 1)}
         cluster, wants = asked["cluster"].rpartition("/")[2], asked.get("desiredStatus", "RUNNING")
         arns = [
             task.arn

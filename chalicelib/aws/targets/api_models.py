@@ -12,21 +12,28 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from botocore import xform_name
+from botocore import serialize, xform_name
 from botocore.model import ListShape, MapShape, OperationModel, Shape, StructureShape
 from botocore.utils import EVENT_ALIASES
 
 from chalicelib.aws import models
+from chalicelib.core import masks
 from chalicelib.core.errors import Problems, SluiceError, invalid
 from chalicelib.core.fields import nearest
 from chalicelib.core.instants import iso, parse_instant
 from chalicelib.core.targets import templates
 
 MAX_LISTED = 15  # members that a hint lists
+# A text as a whole number: of a partition it may begin with zeros.
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?")
+_BOOLEANS = {"true": True, "false": False}
 _NUMBER = "write digits; a placeholder alone may become a number"
 # For each type what is expected, and what to do.
 _WORDS = {
@@ -79,8 +86,15 @@ def request_of(operation: OperationModel, given: Mapping[str, Any], token: str) 
     return {**dict.fromkeys(operation.idempotent_members, token), **request}
 
 
+def check_written(operation: OperationModel, request: Mapping[str, Any]) -> None:
+    """Raise an exception of the SDK for a request that it cannot write, before anything is sent."""
+    protocol = operation.service_model.resolved_protocol
+    serialize.create_serializer(protocol, include_validation=False).serialize_to_request(dict(request), operation)
+
+
 def answer_of(operation: OperationModel, answer: Mapping[str, Any]) -> Any:
-    """An answer as JSON, without what the model says is sensitive. None for an operation that answers nothing."""
+    """An answer as JSON, without what the model says is sensitive, and without texts whose names are those of secrets.
+    None for an operation that answers nothing."""
     shape = operation.output_shape
     return _shown(shape, {name: answer[name] for name in shape.members if name in answer}) if shape else None
 
@@ -149,17 +163,26 @@ class _Form:
         if getattr(shape, "is_tagged_union", False) and len(value) != 1:
             expected = f"exactly one of {', '.join(shape.members)}"
             self.problems.add(invalid(field, expected, sorted(value), "leave the others out"))
-        return {
-            name: self.read(shape.members[name], each, f"{field}.{name}")
-            for name, each in value.items()
-            if name in shape.members
-        }
+        known = {name: each for name, each in value.items() if name in shape.members}
+        read = {name: self.read(shape.members[name], each, f"{field}.{name}") for name, each in known.items()}
+        for name, each in read.items():
+            if shape.members[name].serialization.get("location") == "uri" and _shortens(each):
+                # A shorter path is another call: without the key, DeleteObject is DeleteBucket.
+                expected = "expected a text that is a part of the call's path, got an empty one, or one with . or .."
+                hint = "name what the call is about; a placeholder must have a value"
+                self.problems.add(SluiceError("invalid", expected, f"{field}.{name}", hint))
+        return read
 
     def _wrong(self, shape: Shape, value: Any, field: str) -> None:
         got = _kind(value) if self._filled else repr(value)
         got = got if len(got) <= 120 else f"{got[:117]}..."
         expected, hint = _WORDS[shape.type_name]
         self.problems.add(SluiceError("invalid", f"expected {expected}, got {got}", field, hint))
+
+
+def _shortens(value: Any) -> bool:
+    """Whether a value would leave out a part of the path that it is put into, or lead back in it."""
+    return isinstance(value, str) and (not value.strip("/") or any(part in (".", "..") for part in value.split("/")))
 
 
 def _unknown(name: str, near: str | None, shape: StructureShape, field: str) -> SluiceError:
@@ -185,7 +208,9 @@ def _kind(value: Any) -> str:
 
 
 def _text(value: Any, filled: bool) -> str:
+    """Raises ValueError for what is no text, and for a part of a character, which UTF-8 does not have."""
     if isinstance(value, str):
+        value.encode()
         return value
     if filled and value is not None:
         return json.dumps(value, sort_keys=True)
@@ -200,7 +225,7 @@ def _blob(value: Any, filled: bool) -> bytes:
 
 def _number(whole: bool) -> Callable[[Any, bool], Any]:
     def read(value: Any, filled: bool) -> Any:
-        given = json.loads(value) if filled and isinstance(value, str) else value
+        given = _digits(value) if filled and isinstance(value, str) else value
         if isinstance(given, bool) or not isinstance(given, int if whole else int | float):
             raise ValueError(given)
         return given
@@ -208,8 +233,16 @@ def _number(whole: bool) -> Callable[[Any, bool], Any]:
     return read
 
 
+def _digits(text: str) -> int | float | None:
+    """The number that a text is; None if it is none."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    found = float(text) if _DECIMAL.fullmatch(text) else math.inf
+    return found if math.isfinite(found) else None
+
+
 def _boolean(value: Any, filled: bool) -> bool:
-    given = json.loads(value) if filled and isinstance(value, str) else value
+    given = _BOOLEANS.get(value) if filled and isinstance(value, str) else value
     if not isinstance(given, bool):
         raise ValueError(given)
     return given
@@ -235,18 +268,26 @@ _SCALARS: Mapping[str, Callable[[Any, bool], Any]] = {
 
 
 def _shown(shape: Shape, value: Any) -> Any:
-    """A part of an answer as JSON: instants as texts, bytes as base64, and nothing that is sensitive."""
+    """A part of an answer as JSON: instants as texts, bytes as base64, and nothing that may be a secret."""
     match shape:
         case StructureShape() if isinstance(value, Mapping) and not getattr(shape, "is_document_type", False):
             known = ((name, shape.members[name], each) for name, each in value.items() if name in shape.members)
-            return {name: _shown(of, each) for name, of, each in known if not _is_sensitive(of)}
+            return {name: _shown(of, each) for name, of, each in known if not _hides(name, of, each)}
         case ListShape() if isinstance(value, list):
             return [] if _is_sensitive(shape.member) else [_shown(shape.member, each) for each in value]
         case MapShape() if isinstance(value, Mapping):
-            return {} if _is_sensitive(shape.value) else {key: _shown(shape.value, each) for key, each in value.items()}
+            shown = ((key, each) for key, each in value.items() if not _hides(key, shape.value, each))
+            return {key: _shown(shape.value, each) for key, each in shown}
     if isinstance(value, datetime):
         return iso(round(value.timestamp() * 1000))
     return base64.b64encode(value).decode() if isinstance(value, bytes | bytearray) else value
+
+
+def _hides(name: str, shape: Shape, value: Any) -> bool:
+    """Whether a part of an answer is left out: AWS marks it, or its name is that of a secret and its value is text. AWS
+    does not mark all credentials, such as the session token of STS. The ARN of a secret is none."""
+    texts = value if isinstance(value, list) else [value]
+    return _is_sensitive(shape) or any(isinstance(each, str) and masks.is_secret(name, each) for each in texts)
 
 
 def _is_sensitive(shape: Shape) -> bool:

@@ -19,7 +19,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, Instant, Millis, duration
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import FailureKind
-from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.athena import STATES, has_mark, mark, parameters_of, text_of, usage_of
 from chalicelib.settings import Settings
 
@@ -55,7 +55,7 @@ class AthenaTarget(Engine):
     def find(self, run: Run) -> str | None:
         """The query that ends with the mark of the attempt, among those of its workgroup since the first call.
 
-        Athena lists the newest queries first. Raises RuntimeError beyond the pages of a few minutes.
+        Athena lists the newest queries first. Raises `SearchLimit` beyond the pages of a few minutes.
         """
         target = run.request.target
         if not has_mark(target["query"]):
@@ -79,21 +79,32 @@ class AthenaTarget(Engine):
                 raise
 
     def _pages(self, workgroup: str) -> Iterable[Sequence[str]]:
-        """The ids of the queries of a workgroup, page by page."""
+        """The ids of the queries of a workgroup, page by page; none of one that is deleted, with its queries."""
         asked: dict[str, Any] = {"WorkGroup": workgroup, "MaxResults": LISTED}
         for number in range(MAX_PAGES_FOUND):
             self._pause(BETWEEN_PAGES if number else 0)
-            page = self.twice(self._client.list_query_executions, **asked)
+            try:
+                page = self.twice(self._client.list_query_executions, **asked)
+            except ClientError as error:
+                if _is_gone(error):
+                    return
+                raise
             yield page.get("QueryExecutionIds", ())
             if not page.get("NextToken"):
                 return
             asked["NextToken"] = page["NextToken"]
-        raise RuntimeError(f"expected the query within {MAX_PAGES_FOUND} pages of workgroup {workgroup}, got more")
+        raise SearchLimit(f"expected the query within {MAX_PAGES_FOUND} pages of workgroup {workgroup}, got more")
 
     def _described(self, target_ids: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """The queries that Athena describes. It refuses the question if a workgroup is gone."""
         if not target_ids:
             return ()
-        answer = self.twice(self._client.batch_get_query_execution, QueryExecutionIds=list(target_ids))
+        try:
+            answer = self.twice(self._client.batch_get_query_execution, QueryExecutionIds=list(target_ids))
+        except ClientError as error:
+            if _is_gone(error):
+                return ()
+            raise
         found: Sequence[Mapping[str, Any]] = answer.get("QueryExecutions", ())
         return found
 
@@ -102,10 +113,15 @@ class AthenaTarget(Engine):
         try:
             self.twice(self._client.get_query_execution, QueryExecutionId=target_id)
         except ClientError as error:
-            if code_of(error) == "InvalidRequestException" and "not found" in message_of(error):
+            if _is_gone(error):
                 return True
             raise
         return False
+
+
+def _is_gone(error: ClientError) -> bool:
+    """Whether Athena knows no such query, or no such workgroup."""
+    return code_of(error) == "InvalidRequestException" and "not found" in message_of(error)
 
 
 def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ MAX_TAG = 256  # characters of the value of a tag
 LEAST_TIMEOUT, LONGER = 60, 300  # seconds: the shortest timeout of Batch; Batch's own one begins after Sluice's
 # All that Batch refuses has one code. A queue or a compute environment that is switched off, or is being changed, may
 # come back; what does not exist, or does not fit, does not.
+_GONE = re.compile(r"not found|not exist", re.IGNORECASE)
 _MAY_PASS = re.compile(r"\b(DISABLED|ENABLED|VALID|CREATING|UPDATING)\b")
 
 
@@ -42,7 +43,6 @@ class BatchTarget(Engine):
     name, start_call, one = "AWS Batch", "SubmitJob", "job"
     never: ClassVar = ("AccessDeniedException", "ClientException", "ValidationException")
     no_answer: ClassVar = (*Engine.no_answer, "ServerException")
-    has_token: ClassVar[bool] = False
     asked_at_once: ClassVar[int] = 100
 
     def begin(self, run: Run, context: Mapping[str, Any]) -> Answer:
@@ -62,7 +62,8 @@ class BatchTarget(Engine):
         return {job["jobId"]: update_of(job, self._now()) for job in found}
 
     def find(self, run: Run) -> str | None:
-        """The first job with the name of this attempt, in whatever state. The filter ignores the case of letters.
+        """The first job with the name of this attempt, in whatever state. The filter ignores the case of letters. A
+        queue can be deleted only when its jobs have ended, so none is found in one that does not exist.
 
         https://docs.aws.amazon.com/batch/latest/APIReference/API_ListJobs.html
         """
@@ -73,7 +74,12 @@ class BatchTarget(Engine):
         }
         found: list[Mapping[str, Any]] = []
         while True:
-            page = self.twice(self._client.list_jobs, **asked)
+            try:
+                page = self.twice(self._client.list_jobs, **asked)
+            except ClientError as error:
+                if code_of(error) == "ClientException" and _GONE.search(message_of(error)):
+                    return None
+                raise
             found += [job for job in page["jobSummaryList"] if job["jobName"] == name]
             if not page.get("nextToken"):
                 break

@@ -21,7 +21,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
-from chalicelib.core.targets.ecs import STOPPED_BY, overrides_of, started_by, update_of
+from chalicelib.core.targets.ecs import STOPPED_BY, cluster_of, overrides_of, started_by, update_of
 from chalicelib.settings import Settings
 
 TOKEN: Millis = HOUR  # for so long a token is known surely
@@ -31,7 +31,8 @@ MAX_TAG = 256  # characters of a tag's value
 # https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html
 _FINAL = re.compile(r"ATTRIBUTE|INACTIVE|LOCATION|MISSING|MemberOf")
 # A `ClientException` is final, unless a quota is used up or a role is too new.
-_PASSES = re.compile(r"limit|quota|capacity|unable to assume|try again|rate exceeded", re.IGNORECASE)
+_PASSES = re.compile(r"limit|quota|capacity|try again|rate exceeded", re.IGNORECASE)
+_NOT_ASSUMED = re.compile(r"unable to assume", re.IGNORECASE)
 
 
 class EcsTarget(Engine):
@@ -65,6 +66,8 @@ class EcsTarget(Engine):
 
     def _refused(self, run: Run, error: ClientError) -> Answer:
         """The answer for an error of RunTask. Raises all errors that their code alone explains."""
+        if code_of(error) == "ClientException" and _NOT_ASSUMED.search(message_of(error)):
+            return self.of_role(run, message_of(error))
         if code_of(error) == "ClientException" and _PASSES.search(message_of(error)):
             return NotNow(f"ECS refused for now: {message_of(error)}")
         if code_of(error) != "ConflictException":
@@ -83,16 +86,25 @@ class EcsTarget(Engine):
         for arn in target_ids:
             by_cluster.setdefault(cluster_of(arn), []).append(arn)
         for cluster, arns in by_cluster.items():
-            tasks = self._of_cluster(self._client.describe_tasks, cluster=cluster, tasks=arns).get("tasks", ())
-            found |= {task["taskArn"]: update_of(task, instant) for task in tasks}
+            answer = self._of_cluster(self._client.describe_tasks, cluster=cluster, tasks=arns)
+            if answer is None:
+                continue
+            missing = {each.get("arn") for each in answer.get("failures", ()) if each.get("reason") == "MISSING"}
+            found |= {arn: None for arn in arns if arn not in missing}
+            found |= {task["taskArn"]: update_of(task, instant) for task in answer.get("tasks", ())}
         return found
 
     def find(self, run: Run) -> str | None:
-        """ECS lists stopped tasks for an hour."""
-        asked = {"cluster": run.request.target["cluster"], "startedBy": started_by(run)}
+        """ECS lists stopped tasks for an hour. A page may be empty before the last one."""
         for status in ("RUNNING", "STOPPED"):
-            if arns := self._of_cluster(self._client.list_tasks, **asked, desiredStatus=status).get("taskArns"):
-                return str(arns[0])
+            asked = {"cluster": run.request.target["cluster"], "startedBy": started_by(run), "desiredStatus": status}
+            while True:
+                page = self._of_cluster(self._client.list_tasks, **asked) or {}
+                if arns := page.get("taskArns"):
+                    return str(arns[0])
+                if not page.get("nextToken"):
+                    break
+                asked["nextToken"] = page["nextToken"]
         return None
 
     def stop(self, target_id: str, why: str) -> None:
@@ -104,14 +116,14 @@ class EcsTarget(Engine):
             if code_of(error) not in ("InvalidParameterException", "ClusterNotFoundException"):
                 raise
 
-    def _of_cluster(self, call: Callable[..., Mapping[str, Any]], **asked: Any) -> Mapping[str, Any]:
-        """The answer about a cluster; empty if somebody has deleted it, so that tasks of others are polled none the
+    def _of_cluster(self, call: Callable[..., Mapping[str, Any]], **asked: Any) -> Mapping[str, Any] | None:
+        """The answer about a cluster; None if somebody has deleted it, so that tasks of others are polled none the
         less."""
         try:
             return self.twice(call, **asked)
         except ClientError as error:
             if code_of(error) == "ClusterNotFoundException":
-                return {}
+                return None
             raise
 
 
@@ -141,11 +153,6 @@ def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
         **place,
         **({"platformVersion": version} if version else {}),
     }
-
-
-def cluster_of(task: str) -> str:
-    """The cluster of a task, from its ARN: ``...:task/<cluster>/<id>``."""
-    return task.split("/")[1]
 
 
 def _failed(failures: Sequence[Mapping[str, Any]]) -> Answer:

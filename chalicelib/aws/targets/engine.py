@@ -13,10 +13,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets.aws_errors import code_of, is_no_answer, message_of, twice
 from chalicelib.aws.targets.clients import Now
-from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets import denials
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.core.runs import launch
+from chalicelib.core.targets import denials, registry
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, SearchLimit, Started
 
 R = TypeVar("R")
 
@@ -25,6 +26,9 @@ FINAL_AFTER: Millis = 2 * MINUTE
 # An engine without tokens is searched for what an unanswered call has started, and only then called again. The search
 # may miss what has just begun, so it counts after this time.
 SETTLED: Millis = MINUTE
+# A start call after a search begins only while the lease of the call (`core/runs/launch.py`) lasts for so long. Another
+# one may be made when the lease has ended.
+LEFT: Millis = 30 * SECOND
 BETWEEN_QUESTIONS = 0.1  # seconds, when many runs are polled
 BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
 
@@ -44,7 +48,6 @@ class Engine(ABC):
     never: ClassVar[Collection[str]]  # the codes of errors after which the same call can never succeed
     no_answer: ClassVar[Collection[str]] = ("InternalFailure", "InternalServerError", "ServiceUnavailable")
     throttled: ClassVar[Collection[str]] = ("ThrottlingException", "TooManyRequestsException", "RequestLimitExceeded")
-    has_token: ClassVar[bool] = True  # a repeated start call starts nothing more
     asked_at_once: ClassVar[int] = 1  # how many runs a call asks about
 
     def __init__(self, client: Any, now: Now, pause: Callable[[float], None] = time.sleep) -> None:
@@ -73,18 +76,21 @@ class Engine(ABC):
         return None
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        searches = run.unknown_answer and not registry.of_run(run).has_token
         try:
-            found = self.find(run) if run.unknown_answer and not self.has_token else None
-        except (BotoCoreError, ClientError) as error:
+            found = self.find(run) if searches else None
+        except (BotoCoreError, ClientError, SearchLimit, TimeoutError) as error:
             return NoAnswer(f"a call gave no answer, and the search for what it started failed: {error}", SETTLED)
         if found is not None:
             return Started(found)
+        if searches and self.is_late(run):
+            return NoAnswer("a call gave no answer, and the search for what it started took too long", SETTLED)
         try:
             return self.begin(run, context)
         except ClientError as error:
-            return self._refusal(error)
+            return self._refusal(run, error)
         except BotoCoreError as error:
-            return self._unanswered(str(error))
+            return self._unanswered(run, str(error))
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         """Start runs one by one."""
@@ -116,30 +122,43 @@ class Engine(ABC):
         if run.target_id is not None:
             self.stop(run.target_id, run.reason.text)
 
+    def is_late(self, run: Run) -> bool:
+        """Whether the start call that is on record may no longer begin, because it could outlive its lease."""
+        return run.lease_until is not None and run.lease_until - self._now() < LEFT
+
     def twice(self, call: Callable[..., R], **asked: Any) -> R:
         """Make an idempotent call; repeat it once if there was no answer."""
         return twice(lambda: self._pause(BETWEEN_ATTEMPTS), self.no_answer, call, **asked)
 
     def _unknown(self, run: Run) -> RunUpdate | None:
-        """The update of a run that the engine does not know: lost, or None shortly after the start."""
+        """The update of a run that the engine does not know: lost, or None shortly after the engine has accepted it."""
         now = self._now()
-        first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
+        first = next(at for at in (run.state_at, run.start_requested_at, run.claimed_at) if at is not None)
         why = f"{self.name} knows no such {self.one} any more"
         return RunUpdate("FAILED", now, why, run.target_id, outcome="lost") if now - first >= FINAL_AFTER else None
 
-    def _refusal(self, error: ClientError) -> Answer:
-        code = code_of(error)
+    def _refusal(self, run: Run, error: ClientError) -> Answer:
+        code, denial = code_of(error), denials.read(message_of(error))
         if is_no_answer(error, self.no_answer):
-            return self._unanswered(code)
+            return self._unanswered(run, code)
         reason = denials.with_remedy(code, message_of(error))
+        if denial is not None and denial.may_pass:
+            return self.of_role(run, reason)
         if code in self.never:
             return Never(f"{self.name} refused the start: {reason}")
         return NotNow(f"{self.name} refused for now: {reason}")
 
-    def _unanswered(self, why: str) -> NoAnswer:
+    def of_role(self, run: Run, reason: str) -> NotNow | Never:
+        """The answer about a role that is not permitted, or that is too new to be seen: final only after ten minutes.
+        Other runs have other roles, so they are not delayed."""
+        if launch.may_pass(run):
+            return NotNow(f"{self.name} refused for now: {reason}", alone=True)
+        return Never(f"{self.name} refused the start: {reason}")
+
+    def _unanswered(self, run: Run, why: str) -> NoAnswer:
         """The answer to a start call without an answer. The next call of an engine without tokens waits until a search
         shows what this one has started."""
-        return NoAnswer(f"{self.start_call} gave no answer: {why}", None if self.has_token else SETTLED)
+        return NoAnswer(f"{self.start_call} gave no answer: {why}", None if registry.of_run(run).has_token else SETTLED)
 
 
 def instant(moment: datetime) -> Instant:

@@ -18,7 +18,7 @@ from chalicelib.aws.targets.engine import CALL, Engine, instant
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, Millis
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, NotNow, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NotNow, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.glue import arguments_of, id_of, is_of, job_and_run, name_of, update_of
 from chalicelib.settings import Settings
 
@@ -33,7 +33,6 @@ class GlueTarget(Engine):
     """Glue keeps job runs for a year, so later one is missing only if a user has deleted its job."""
 
     name, start_call, one = "Glue", "StartJobRun", "job run"
-    has_token = False
     never: ClassVar = {"AccessDeniedException", MISSING, "InvalidInputException", "ValidationException"}
     no_answer: ClassVar = (*Engine.no_answer, "InternalServiceException", "OperationTimeoutException")
 
@@ -81,7 +80,8 @@ class GlueTarget(Engine):
 
     def find(self, run: Run) -> str | None:
         """The first job run of this attempt. The search ends at the job runs that are older than the first call. Raises
-        RuntimeError if there are too many since then."""
+        `SearchLimit` if there are too many since then, and TimeoutError if a start call becomes too late meanwhile."""
+        calls = run.lease_until is not None and run.lease_until > self._now()
         job = name_of(str(run.request.target["job"]))
         first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
         found: str | None = None
@@ -98,11 +98,13 @@ class GlueTarget(Engine):
                     found = id_of(job, each["Id"])
             if not page.get("NextToken") or any(_is_before(each, first) for each in page["JobRuns"]):
                 return found
+            if calls and found is None and self.is_late(run):
+                raise TimeoutError(f"the job runs of {job} since the first call were not all read within 20s")
             request["NextToken"] = page["NextToken"]
         if found is not None:
             return found
         most = LISTED * MAX_PAGES
-        raise RuntimeError(f"expected run {run.request.name} among {most} runs of job {job} since its call, got more")
+        raise SearchLimit(f"expected run {run.request.name} among {most} runs of job {job} since its call, got more")
 
     def stop(self, target_id: str, why: str) -> None:
         job, job_run = job_and_run(target_id)

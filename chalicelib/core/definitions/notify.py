@@ -6,6 +6,7 @@ A notice is a message, so it has tries and dead letters as any delivery has.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -28,6 +29,9 @@ ENDS: Final[Mapping[str, tuple[What, ...]]] = {
     "data_fresh": ("data_late",),
 }
 ROUTING_KEY = "routing_key"  # the field of the body in which PagerDuty expects its key
+
+_DAY = 24 * 60  # minutes
+LEAST_GAP = 15  # minutes between quiet hours; notices are sent within the first of them
 
 GroupSpan = Annotated[Duration, spanning(MINUTE, DAY, "a group from 1m to 1d", "leave it out for 5m")]
 
@@ -52,11 +56,20 @@ class QuietHours(Sparse):
         parse_clock(self.start, "from")
         parse_clock(self.to, "to", is_end=True)
         check_zone(self.zone, info)
-        whole_day = self.start == self.to or (self.start, self.to) == ("00:00", "24:00")
-        if self.start == self.to or (whole_day and set(self.days or DAYS) == set(DAYS)):
+        if self.start == self.to or self._longest_gap() < LEAST_GAP:
             hint = "to send nothing at all, remove the rule"
-            raise invalid("to", "quiet hours that end", f"{self.start} to {self.to}", hint)
+            expected = f"quiet hours that end, for at least {LEAST_GAP} minutes in a week"
+            raise invalid("to", expected, f"{self.start} to {self.to}", hint)
         return self
+
+    def _longest_gap(self) -> int:
+        """The longest time between two quiet hours of a week, in minutes of wall time."""
+        start, end = (
+            hour * 60 + minute for hour, minute in (parse_clock(self.start, ""), parse_clock(self.to, "", is_end=True))
+        )
+        length = (end - start) % _DAY or _DAY
+        begins = sorted(DAYS.index(day) * _DAY + start for day in self.days or DAYS)
+        return max(later - earlier - length for earlier, later in pairwise([*begins, begins[0] + 7 * _DAY]))
 
     @property
     def hours(self) -> Mapping[str, Any]:
@@ -100,7 +113,7 @@ class Notify(Sparse):
             if self.console is not None:
                 raise invalid("console", "console with a form", "no form", "add a form, such as form: slack")
             return self
-        if self.form == "mail" and self.to.type != "sns":
+        if self.form == "mail" and not self.to.mails:
             hint = "name a topic to which the addresses have subscribed"
             raise invalid("to", "an sns target for form: mail", self.to.type, hint)
         if self.form != "mail" and not self.to.posts:
@@ -109,6 +122,14 @@ class Notify(Sparse):
         if getattr(self.to, "format", None) is not None:
             hint = f"remove the format: form: {self.form} is no CloudEvent"
             raise invalid("to.format", "either a form or a format", "both", hint)
+        return self
+
+    @model_validator(mode="after")
+    def _names_its_urgent_kinds(self) -> Notify:
+        others = [kind for kind in (self.quiet.urgent if self.quiet is not None else ()) if kind not in self.on]
+        if others:
+            hint = "add it to on, or leave it out of urgent"
+            raise invalid("quiet.urgent", f"kinds of on ({', '.join(self.on)})", ", ".join(others), hint)
         return self
 
     @model_validator(mode="after")

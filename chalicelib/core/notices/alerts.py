@@ -72,6 +72,24 @@ def channels(rules: Iterable[Notify], notice: PendingNotice) -> dict[str, Channe
     return {channel.id: channel for channel in found}
 
 
+def channel_of(window: NoticeWindow) -> Channel:
+    """The channel of a window, whose rule may have changed since."""
+    return Channel(window.target, window.form, window.console, window.group, window.hours, window.incident)
+
+
+def routes(
+    notice: PendingNotice, present: Mapping[str, Channel], windows: Mapping[str, NoticeWindow | None]
+) -> dict[str, Channel]:
+    """Where a pending notice goes: to the channels for which it was written. One that the ``present`` rules no longer
+    have is reached while it has a window; the present rules decide in the place of one that has none."""
+    meant = notice.channels or tuple(present)
+    kept = {channel: channel_of(window) for channel in meant if (window := windows.get(channel)) is not None}
+    found = {
+        channel: kept.get(channel) or present[channel] for channel in meant if channel in kept or channel in present
+    }
+    return found if len(found) == len(meant) else {**present, **found}
+
+
 def _channel(rule: Notify, kind: str, notice: PendingNotice) -> Channel:
     """The channel of a rule for what concerns a ``kind``. Urgent kinds have one without quiet hours."""
     return Channel(
@@ -200,7 +218,7 @@ def _added(notices_due: Sequence[PendingNotice], channel: Channel, window: Notic
         return after
     for notice in troubles:
         if after.trouble_at is None or notice.at >= after.trouble_at:
-            after = replace(after, trouble_at=notice.at, trouble_id=notice.id)
+            after = replace(after, trouble_at=notice.at, trouble_id=notice.of or notice.id)
     for notice in ends:
         if after.trouble_at is not None and (notice.at >= after.trouble_at or notice.id == after.trouble_id):
             after = replace(after, trouble_at=None, trouble_id=None)

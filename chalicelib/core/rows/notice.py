@@ -15,7 +15,9 @@ class PendingNotice(StoredRow):
     """A failure, an abort or a missed deadline that a notice has to report. The transaction that records the failure,
     abort or deadline creates it; the notice window that takes it in deletes it.
 
-    ``id`` is that of the job or run, and ``element`` the index of the element for which it runs (W19).
+    ``id`` is that of the job or run, and ``element`` the index of the element for which it runs (W19), which is one
+    ``of`` this run of its node. ``channels`` are the ids of those of the rules when it was written: it goes there, also
+    if the rules change while it waits. Rows of older code have none.
     """
 
     workflow: str
@@ -28,6 +30,8 @@ class PendingNotice(StoredRow):
     leases: int = 0
     wake_at: Instant | None = None
     element: int | None = None
+    of: str | None = None
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,8 @@ class NoticeWindow(StoredRow):
     Sluice deletes the row. ``form``, ``console``, ``group`` and quiet ``hours`` are those of the rule.
 
     ``incident`` is the key of an incident of PagerDuty. It is open since ``opened_at``, when its last message was
-    written. ``trouble_at`` and ``trouble_id`` are the latest event that no success has ended since. While nothing is to
+    written. ``trouble_at`` and ``trouble_id`` are the latest event that no success has ended since, and its run; of an
+    element that of its node. While nothing is to
     be sent, the row of an open incident is at rest until ``forgotten_at``."""
 
     workflow: str

@@ -140,9 +140,10 @@ class Run(StoredRow):
     due. ``late``: the fire was claimed after the window over which its events are spread (E2).
 
     ``started_at`` and ``ended_at`` are the target's instants. ``state_at`` is when Sluice recorded the state, by its
-    own clock, and so when the status was accepted as an event. ``running_seen_at`` is the same for STARTED, which may
-    reach Sluice later. ``run_timeout`` (ms) is how long the attempt may run (W12; 0: without a bound), and
-    ``start_timeout`` how long it may take from the start request until it runs (W21; None: without a bound).
+    own clock, and so when the status was accepted as an event; while STARTING, when it recorded the target's id.
+    ``running_seen_at`` is the same for STARTED, which may reach Sluice later. ``run_timeout`` (ms) is how long the
+    attempt may run (W12; 0: without a bound), and ``start_timeout`` how long it may take from the start request until
+    it runs (W21; None: without a bound).
 
     ``version`` is that of the schedule whose properties the run carries, and ``workflow_version`` that of the
     workflow's definition at the claim (T10; 0 if it has none). ``cancel``: Sluice requests the cancel from the target

@@ -19,6 +19,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import follow, workers
 from chalicelib.core.runs import queued as run_queued
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from chalicelib.core.targets.retries import backoff
 from chalicelib.core.why import NONE, Mention, Why
@@ -152,8 +153,9 @@ def still_going(
 
 
 def is_being_called(run: Run, now: Instant) -> bool:
-    """Whether an invocation is making the start call, or has crashed and its lease has not expired."""
-    return _is_leased(run, now) and not run.unknown_answer
+    """Whether an invocation is making the start call, or has crashed and its lease has not expired. Without a token,
+    a call that is repeated meanwhile would start another run."""
+    return _is_leased(run, now) and not (run.unknown_answer and registry.of_run(run).has_token)
 
 
 def _is_leased(run: Run, now: Instant) -> bool:
@@ -318,7 +320,7 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
     answers the call is repeated after a pause."""
     later = replace(run, rev=run.rev + 1, leases=0)
     if isinstance(answer, Started):
-        later = replace(later, queued_in=None, rank=None)
+        later = replace(later, queued_in=None, rank=None, state_at=now)
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
         polled_at = follow.next_poll(later, now, first=True)
@@ -329,7 +331,11 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
         return replace(later, lease_until=None, reason=_of("target_busy", answer.why), wake_at=again)
     # An unknown answer stays on record after later calls, too: the client token makes a repeated call harmless,
     # but to release the slot while the run may exist would exceed the limit.
-    return replace(later, unknown_answer=True, reason=_of("no_answer", answer.why), wake_at=again)
+    later = replace(later, unknown_answer=True, reason=_of("no_answer", answer.why), wake_at=again)
+    if registry.of_run(run).has_token:
+        return later
+    # Without a token the next call needs a search, which shows what this call has started only after the delay.
+    return replace(later, lease_until=now + delay, wake_at=now + delay, queued_in=None, rank=None)
 
 
 def _of(code: str, answer: str) -> Why:

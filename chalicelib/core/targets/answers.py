@@ -19,6 +19,11 @@ NOT_GIVEN = "the target gave no reason"
 NOT_YET_GIVEN = "the target has not given the reason; see its log"
 
 
+class SearchLimit(RuntimeError):
+    """A target has so much that may be a run that a search for the run ends without having seen all of it. It does so
+    again when it is repeated."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
     """A report about a run: its state, and the instant of that state by the target's clock. Of a failure it has the
@@ -89,7 +94,8 @@ class StateChange:
 
     ``kind`` is the type of the target, ``state`` the target's name of the state. ``update`` is None if Sluice has no
     state for it. ``run_name`` is ``<run id>-<attempt>``, if the event has it. ``complete``: a poll of the target would
-    return no more than the event contains, so Sluice does not poll.
+    return no more than the event contains, so Sluice does not poll. ``place`` is where the run is, as `Target.place_of`
+    says it: whoever may start something in another place may give it the name of any run.
     """
 
     kind: str
@@ -98,3 +104,4 @@ class StateChange:
     update: RunUpdate | None
     run_name: str | None = None
     complete: bool = False
+    place: str | None = None

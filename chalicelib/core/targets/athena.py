@@ -42,12 +42,14 @@ OWN_CATALOG = "AwsDataCatalog"  # the one that every account has
 # cancelled ones are not. https://aws.amazon.com/athena/pricing/, us-east-1, 2025.
 PRICES = Prices(scanned_gb=5 / 1_024)
 MIB, LEAST_MB = 1_048_576, 10
+# What may precede a statement. The groups are atomic, so a long text of comments takes no longer than its length.
+_BEFORE = r"(?>\s+|--[^\n]*|/\*(?>.*?\*/))*+"
 # Statements that Athena reads without a comment. The adapter for Athena of dbt leaves it out there, too.
-_WITHOUT_COMMENT = re.compile(r"\s*(alter|drop|msck|optimize|vacuum)\b", re.IGNORECASE)
+_WITHOUT_COMMENT = re.compile(rf"{_BEFORE}(alter|drop|msck|optimize|vacuum)\b", re.IGNORECASE | re.DOTALL)
 # Texts, names in quotes and comments: a ? in them is no parameter.
 _NOT_READ = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
 # A prepared statement has its parameters in Athena.
-_PREPARED = re.compile(r"\s*execute\b", re.IGNORECASE)
+_PREPARED = re.compile(rf"{_BEFORE}execute\b", re.IGNORECASE | re.DOTALL)
 
 
 def _check_scalar(value: object) -> object:

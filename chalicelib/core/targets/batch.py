@@ -48,6 +48,7 @@ class BatchTarget(Target):
     that interval (W6).
     """
 
+    has_token: ClassVar[bool] = False
     listed: ClassVar[bool] = True
     stores_result: ClassVar[bool] = True
     event_source: ClassVar[str | None] = "aws.batch"
@@ -102,7 +103,12 @@ class BatchTarget(Target):
         """
         job, at = event["detail"], parse_instant(event["time"])
         update = update_of(job, at)
-        return StateChange("batch", job["jobId"], job["status"], update, run_name_of(job), complete=True)
+        name, queue = run_name_of(job), _name_of(job["jobQueue"])
+        return StateChange("batch", job["jobId"], job["status"], update, name, complete=True, place=queue)
+
+    @classmethod
+    def place_of(cls, stored: Mapping[str, Any]) -> str | None:
+        return _name_of(stored["job_queue"])
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
@@ -170,6 +176,11 @@ def _billed(job: Mapping[str, Any], began: Instant | None, ended: Instant) -> tu
     return Usage(needs["VCPU"] * hours, needs["MEMORY"] / 1024 * hours, storage * hours).stored()
 
 
+def _name_of(queue: str) -> str:
+    """The name of a queue, from its name or its ARN."""
+    return queue.rpartition("/")[2]
+
+
 def job_name(run: Run) -> str:
     """The name of the job of this attempt. It never changes, so a search finds what an unanswered call has started."""
     label = re.sub(r"[^0-9A-Za-z_-]", "-", run.schedule.rpartition(".")[2])[:MAX_LABEL]
@@ -183,8 +194,8 @@ def run_name_of(job: Mapping[str, Any]) -> str | None:
     """
     environment = (job.get("container") or {}).get("environment") or ()
     name = next((str(each.get("value")) for each in environment if each.get("name") == RUN), "")
-    run_id, _, attempt = name.rpartition("-")
-    if not run_id or not attempt.isdecimal():
+    found = ids.attempt_named(name)
+    if found is None:
         return None
-    is_ours = str(job["jobName"]).endswith(f"-{ids.client_token(run_id, int(attempt))}")
+    is_ours = str(job["jobName"]).endswith(f"-{ids.client_token(*found)}")
     return name if is_ours and str(job["jobName"]).startswith(PREFIX) else None

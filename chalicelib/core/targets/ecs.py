@@ -94,7 +94,12 @@ class EcsTarget(Target):
         """
         task = event["detail"]
         update = update_of(task, parse_instant)
-        return StateChange("ecs", task["taskArn"], task["lastStatus"], update, run_name_of(task), complete=True)
+        arn, name = task["taskArn"], run_name_of(task)
+        return StateChange("ecs", arn, task["lastStatus"], update, name, complete=True, place=cluster_of(arn))
+
+    @classmethod
+    def place_of(cls, stored: Mapping[str, Any]) -> str | None:
+        return str(stored["cluster"]).rpartition("/")[2]
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
@@ -146,9 +151,14 @@ def run_name_of(task: Mapping[str, Any]) -> str | None:
     """``<run id>-<attempt>`` of a task; None if Sluice did not start it. People may start tasks with a copy of the
     environment, so `startedBy` must belong to the attempt."""
     name = _own(task)[1]
-    run_id, _, attempt = name.rpartition("-")
-    is_ours = attempt.isdigit() and task.get("startedBy") == f"{PREFIX}{ids.client_token(run_id, int(attempt))}"
+    found = ids.attempt_named(name)
+    is_ours = found is not None and task.get("startedBy") == f"{PREFIX}{ids.client_token(*found)}"
     return name if is_ours else None
+
+
+def cluster_of(task: str) -> str:
+    """The cluster of a task, from its ARN: ``...:task/<cluster>/<id>``."""
+    return task.split("/")[1]
 
 
 def _ended(task: Mapping[str, Any], arn: str, began: Instant | None, at: Callable[[Any], Instant]) -> RunUpdate:

@@ -125,7 +125,12 @@ class EmrServerlessTarget(Target, Sparse):
         target_id = f"{detail['applicationId']}/{detail['jobRunId']}"
         state = EMR_STATE.get(detail["state"], "STARTING")
         update = RunUpdate(state, at, target_id=target_id) if state != "STARTING" else None
-        return StateChange("emr_serverless", target_id, detail["state"], update)
+        return StateChange("emr_serverless", target_id, detail["state"], update, place=str(detail["applicationId"]))
+
+    @classmethod
+    def place_of(cls, stored: Mapping[str, Any]) -> str | None:
+        application: str | None = stored.get("application_id")
+        return application
 
     @classmethod
     def log_folder(cls, namespace: str) -> str:

@@ -37,6 +37,7 @@ _OF_CODE = frozenset(
     {
         *("--scriptLocation", "--extra-py-files", "--extra-jars", "--extra-files"),
         *("--additional-python-modules", "--python-modules-installer-option", "--pip-install", "--library-set"),
+        *("--s3-py-modules", "--working-dir"),  # of Ray jobs
     }
 )
 _CONF = "--conf"  # Spark properties: `spark.a=1 --conf spark.b=2`
@@ -63,6 +64,7 @@ class GlueTarget(Target):
     Glue reports the end of a run by an event. With ``poll_every``, Sluice also polls it at that interval (W6).
     """
 
+    has_token: ClassVar[bool] = False
     listed: ClassVar[bool] = True
     stores_result: ClassVar[bool] = True
     bills: ClassVar[bool] = True

@@ -21,6 +21,10 @@ class SnsTarget(Formatted):
     subject: str | None = Field(default=None, pattern=r"^[!-~]([ -~]{0,98}[!-~])?$")
     group: Group | None = None
 
+    @property
+    def mails(self) -> bool:
+        return True
+
     @model_validator(mode="after")
     def _group_fits(self) -> SnsTarget:
         check_group(self.group, self.topic_arn, "topic")

@@ -74,7 +74,14 @@ class StepFunctionsTarget(Target):
         update = update_of(arn, status, began, ended, error, cause, result_of(output))
         complete = bool(output or error or cause)
         run_name = run_name_of(detail["name"], detail.get("input"))
-        return StateChange("step_functions", arn, status, update, run_name, complete)
+        # arn:aws:states:<region>:<account>:execution:<state machine>:<name>
+        machine = arn.rpartition(":")[0].replace(":execution:", ":stateMachine:")
+        return StateChange("step_functions", arn, status, update, run_name, complete, machine)
+
+    @classmethod
+    def place_of(cls, stored: Mapping[str, Any]) -> str | None:
+        """The state machine, without version and alias."""
+        return ":".join(str(stored["state_machine"]).split(":")[:7])
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
@@ -132,7 +139,7 @@ def run_name_of(name: str, given: str | None) -> str | None:
     try:
         envelope = json.loads(given or "")["sluice"]
         run_id, attempt = str(envelope["event_id"]), int(envelope["attempt"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
     is_ours = name.startswith(PREFIX) and name.endswith(f"-{ids.client_token(run_id, attempt)}")
     return f"{run_id}-{attempt}" if is_ours else None

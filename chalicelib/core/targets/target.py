@@ -73,6 +73,7 @@ class Target(Document):
     document of them would cost a validation for each read of a run."""
 
     has_lifecycle: ClassVar[bool] = True  # the target reports the states of a run, not only its delivery
+    has_token: ClassVar[bool] = True  # a repeated start call starts nothing more
     pulled: ClassVar[bool] = False  # workers claim its runs (W5); no call starts one
     inside: ClassVar[bool] = False  # Sluice itself carries out its runs: they are DAG runs (W4)
     listed: ClassVar[bool] = False  # Sluice polls silent runs, many of them in one call or round (W7)
@@ -90,6 +91,11 @@ class Target(Document):
     @property
     def posts(self) -> bool:
         """Whether a delivery is a POST of a body to an address, as webhooks expect it."""
+        return False
+
+    @property
+    def mails(self) -> bool:
+        """Whether people may get a delivery as a mail."""
         return False
 
     @classmethod
@@ -164,6 +170,12 @@ class Target(Document):
     def read_event(cls, event: Mapping[str, Any]) -> StateChange:
         """The state change of a run in an EventBridge event. Raises KeyError for an event that lacks a part."""
         raise KeyError(f"expected an event of a target that sends some, got one of {event['source']}")
+
+    @classmethod
+    def place_of(cls, stored: Mapping[str, Any]) -> str | None:
+        """Where the runs of a target with these stored fields are, such as the name of a cluster. A run is found by a
+        name in an event only if the event is of this place. None: events have no names."""
+        return None
 
     @classmethod
     def log_folder(cls, namespace: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import launch, target_roles
 from chalicelib.core.runs.target_roles import NotAssumed, TargetRole, namespace_of
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import Answer, Never, NotNow, RunUpdate
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import Ports, TargetAdapter
@@ -58,12 +59,23 @@ def assume(ports: Ports, runs: Iterable[Run]) -> Missing:
     return missing
 
 
-def instead_of_calls(missing: Missing, runs: Sequence[Run]) -> list[NotNow | Never | None]:
-    """For each run, the answer to a call that is not made because its role has no credentials, or None."""
-    if not missing:
-        return [None for _ in runs]
-    refused = [missing.get(role) if (role := target_roles.role_of(run)) is not None else None for run in runs]
+def instead_of_calls(ports: Ports, missing: Missing, runs: Sequence[Run]) -> list[NotNow | Never | None]:
+    """For each run, the answer to a call that is not made because its role has no credentials, or because it has no
+    role and its target needs one; or None."""
+    refused = [
+        missing.get(role) if (role := target_roles.role_of(run)) is not None else _without_role(ports, run)
+        for run in runs
+    ]
     return [target_roles.instead_of_call(each, run) if each else None for each, run in zip(refused, runs, strict=True)]
+
+
+def _without_role(ports: Ports, run: Run) -> NotAssumed | None:
+    """Why a run without a role is not called; None if its target needs none. If the namespace got its role a moment
+    ago, the next call has it. Tests have no account with roles."""
+    if not registry.of_run(run).needs_role or ports.settings.account == "":
+        return None
+    with_it = f"with which alone {run.target_kind} targets are called"
+    return NotAssumed(f"namespace {namespace_of(run)} had no target role, {with_it}, when it was read", denied=True)
 
 
 def adapter(ports: Ports, run: Run) -> TargetAdapter:
@@ -74,19 +86,18 @@ def adapter(ports: Ports, run: Run) -> TargetAdapter:
 
 def adapter_of_begun(ports: Ports, run: Run) -> TargetAdapter:
     """The adapter that polls, finds and cancels a run: with the role that called its target. If IAM does not allow that
-    role any more, with the present one of the namespace, or that of the Lambda if it has none."""
+    role any more, with the present one of the namespace, or that of the Lambda if it has none. A target that needs a
+    role is never called with that of the Lambda."""
     role = target_roles.role_of(run)
-    if role is None:
-        return ports.targets.of(run.target_kind)
-    refused = ports.targets.assume(run.target_kind, role)
+    refused = _without_role(ports, run) if role is None else ports.targets.assume(run.target_kind, role)
     if refused is not None and refused.denied:
-        now = of_namespace(ports, role.namespace)
-        if now is None:
-            return ports.targets.of(run.target_kind)
-        if now != role:
+        now = of_namespace(ports, namespace_of(run))
+        if now is not None and now != role:
             role, refused = now, ports.targets.assume(run.target_kind, now)
+        elif now is None and not registry.of_run(run).needs_role:
+            role, refused = None, None
     if refused is None:
-        return ports.targets.of(run.target_kind, role)
+        return ports.targets.of(run.target_kind) if role is None else ports.targets.of(run.target_kind, role)
     logger.warning("run not followed", extra={**run_fields(run), "why": refused.why})
     return _WithoutRole(refused)
 

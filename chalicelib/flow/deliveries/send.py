@@ -426,7 +426,7 @@ def longest_of(part: Iterable[Ready]) -> Millis:
 def _refusals(ports: Ports, ready: Sequence[Ready], missing: target_roles.Missing) -> Refused:
     """The answers to calls that are not made. ``missing`` are the roles without credentials."""
     runs = [each.run for each in ready]
-    reasons, unassumed = allowed.refusals(ports, runs), target_roles.instead_of_calls(missing, runs)
+    reasons, unassumed = allowed.refusals(ports, runs), target_roles.instead_of_calls(ports, missing, runs)
     answers = [Never(why) if why is not None else answer for why, answer in zip(reasons, unassumed, strict=True)]
     return {each.ref: answer for each, answer in zip(ready, answers, strict=True) if answer is not None}
 

@@ -5,8 +5,9 @@ Nothing polls: the row of a watch wakes at these two instants only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions import overrides
@@ -19,7 +20,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import DeadlineWatch, PendingNotice
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.writes import Create, Replace, Write
+from chalicelib.core.writes import Create, Put, Replace, Write
 from chalicelib.flow import lookup as facts_of
 from chalicelib.flow.notices import notices
 from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
@@ -52,16 +53,15 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
         judged = deadlines.judge(deadline, job, attempts, record, now)
         if judged.missed and attempts and ids.is_dag_graph(deadline.workflow):
             judged = _with_nodes(ports, judged, attempts[-1])
-        schedule_state = ports.rows.get(ScheduleState, deadline.schedule)
-        rules = notices.rules_of(
-            facts_of.definition_of(ports, schedule_state), facts_of.workflow_of(ports, deadline.workflow)
-        )
-        notices_due: list[Write] = []
-        for what, why in judged.missed:
-            notice = PendingNotice(deadline.workflow, what, job_id, deadline.schedule, why, now, wake_at=now)
-            notices_due += notices.pending(rules, replace(notice, element=_element_of(job, attempts)))
-        if ports.ledger.commit([Replace(judged.deadline), *notices_due]) is None:
-            notices.hint(ports, notices_due)
+        work = attempts[-1] if attempts else job
+        missed = _missed(ports, judged, work.element if work is not None else None, now)
+        over = _recovered(ports, missed, now)
+        if ports.ledger.commit([Replace(judged.deadline), *missed, *over]) is None:
+            # A run that has succeeded since it was read saw no miss that it would end.
+            later = [] if over else _recovered(ports, missed, now)
+            if later:
+                ports.ledger.commit(later)
+            notices.hint(ports, [*missed, *over, *later])
             _hint(ports, job_id, judged.deadline.wake_at, now)
             return
     raise too_many_conflicts(f"the deadline watch of {job_id}", "the sweep will hint it again")
@@ -76,10 +76,27 @@ def _with_nodes(ports: Ports, judged: Judged, run: Run) -> Judged:
     return replace(judged, missed=missed)
 
 
-def _element_of(job: Job | None, attempts: Sequence[Run]) -> int | None:
-    """The index of the element that is late; None if the job is that of no element."""
-    work = attempts[-1] if attempts else job
-    return None if work is None or work.element is None else int(work.element["index"])
+def _missed(ports: Ports, judged: Judged, element: Mapping[str, Any] | None, now: Instant) -> list[Write]:
+    """The pending notices of missed deadlines."""
+    deadline = judged.deadline
+    schedule_state = ports.rows.get(ScheduleState, deadline.schedule)
+    rules = notices.rules_of(
+        facts_of.definition_of(ports, schedule_state), facts_of.workflow_of(ports, deadline.workflow)
+    )
+    found: list[Write] = []
+    for what, why in judged.missed:
+        notice = PendingNotice(deadline.workflow, what, deadline.id, deadline.schedule, why, now, wake_at=now)
+        found += notices.pending(rules, notices.about(notice, element))
+    return found
+
+
+def _recovered(ports: Ports, missed: Sequence[Write], now: Instant) -> list[Write]:
+    """What ends the incident of these misses, if their run has succeeded before they are written; of an element, that
+    of its node."""
+    rows = (each.row for each in missed if isinstance(each, Put))
+    of = next((row.of or row.id for row in rows if isinstance(row, PendingNotice)), None)
+    attempts = ports.runs.attempts(of) if of is not None else []
+    return notices.of_success(ports, attempts[-1], now) if attempts and attempts[-1].state == "SUCCEEDED" else []
 
 
 def _next(*instants: Instant | None) -> Instant:

@@ -8,7 +8,7 @@ row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +65,7 @@ def may_recover(ports: Ports, run: Run) -> bool:
 def of_success(ports: Ports, run: Run, now: Instant) -> list[Write]:
     """The pending notice to write together with the announcement of a success that may end an incident."""
     notice = _recovered(run, now)
-    return [Put(notice)] if _channels(ports, notice) else []
+    return _written(notice, _channels(ports, notice))
 
 
 def _recovered(run: Run, now: Instant) -> PendingNotice:
@@ -81,10 +81,13 @@ def of_job(ports: Ports, job: Job, what: str, reason: Why, now: Instant) -> list
         return []
     rules = rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
     text = _short(reason, job.schedule)
-    element = None if job.element is None else int(job.element["index"])
-    return pending(
-        rules, PendingNotice(schedule.workflow, what, job.job_id, job.schedule, text, now, wake_at=now, element=element)
-    )
+    notice = PendingNotice(schedule.workflow, what, job.job_id, job.schedule, text, now, wake_at=now)
+    return pending(rules, about(notice, job.element))
+
+
+def about(notice: PendingNotice, element: Mapping[str, Any] | None) -> PendingNotice:
+    """A notice about the job or run of this element; None: of no element."""
+    return notice if element is None else replace(notice, element=int(element["index"]), of=str(element["of"]))
 
 
 def hint(ports: Ports, plan: Sequence[Write]) -> None:
@@ -108,8 +111,9 @@ def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> Non
         notice, now = ports.rows.get(PendingNotice, workflow, what, notice_id), ports.clock.now()
         if notice is None:
             return
-        windows = [ports.rows.get(NoticeWindow, workflow, channel) for channel in _channels(ports, notice)]
-        until = notice_alerts.rests_until(windows, now)
+        windows: dict[str, NoticeWindow | None] = {}
+        channels = _routes(ports, notice, windows)
+        until = notice_alerts.rests_until([windows[channel] for channel in channels], now)
         if until is None:
             # What ends an incident comes after all troubles that still wait: they are taken in first.
             if _take_all(ports, workflow, now) if what in ENDS else _take(ports, [notice], now):
@@ -150,22 +154,17 @@ def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
 def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> bool:
     """Move the first pending notices of one workflow, as many as fit, to the windows of their channels, in one
     transaction. Returns False after a conflict."""
-    workflow = notices_due[0].workflow
     plan: list[Write] = []
     begun: list[NoticeWindow | None] = []
     windows: dict[str, NoticeWindow | None] = {}
     wanted: dict[str, tuple[Channel, list[PendingNotice]]] = {}
     writes = 0
     for notice in notices_due:
-        channels = _channels(ports, notice)
-        new = {
-            channel: ports.rows.get(NoticeWindow, workflow, channel) for channel in channels if channel not in windows
-        }
-        writes += 1 + sum(map(notice_alerts.writes_of, new.values()))
+        channels = _routes(ports, notice, windows)
+        writes += 1 + sum(notice_alerts.writes_of(windows[each]) for each in channels if each not in wanted)
         if plan and writes > MAX_WRITES:
             break
         plan.append(DeleteNotice(notice))
-        windows |= new
         for channel, to in channels.items():
             wanted.setdefault(channel, (to, []))[1].append(notice)
     for channel, (to, added) in wanted.items():
@@ -197,8 +196,23 @@ def _channels(ports: Ports, notice: PendingNotice) -> dict[str, Channel]:
     return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, notice.workflow)), notice)
 
 
+def _routes(
+    ports: Ports, notice: PendingNotice, windows: dict[str, NoticeWindow | None]
+) -> dict[str, Channel]:  # fmt: skip
+    """The channels to which a pending notice goes. Adds their windows to those that were read."""
+    present = _channels(ports, notice)
+    for channel in (*notice.channels, *present):
+        if channel not in windows:
+            windows[channel] = ports.rows.get(NoticeWindow, notice.workflow, channel)
+    return notice_alerts.routes(notice, present, windows)
+
+
 def pending(rules: tuple[Notify, ...], notice: PendingNotice) -> list[Write]:
-    return [Put(notice)] if notice_alerts.channels(rules, notice) else []
+    return _written(notice, notice_alerts.channels(rules, notice))
+
+
+def _written(notice: PendingNotice, channels: Mapping[str, Channel]) -> list[Write]:
+    return [Put(replace(notice, channels=tuple(channels)))] if channels else []
 
 
 def _plan_of(

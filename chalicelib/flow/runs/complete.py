@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from chalicelib.core import results, states
+from chalicelib.core import ids, results, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.limits.names import returns_permit
 from chalicelib.core.rows import kinds
 from chalicelib.core.rows.backfill import Backfill
@@ -34,6 +34,7 @@ from chalicelib.flow.runs import failures, products
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
+SHOWN: Millis = 2 * MINUTE  # after its end, a run is shown by its target, which may be eventually consistent
 PAGE = 200  # subscriptions; the run row stores the cursor after each page
 
 
@@ -284,15 +285,20 @@ def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
 
 def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     """The run and attempt of a state change, or None. They are found by the pointer, or else by the run's name, because
-    the event can arrive before Sluice has stored the target's id."""
+    the event can arrive before Sluice has stored the target's id. Anybody who may start something in the account can
+    give it the name of any run, so a name counts only for a run of this target and this place, without another id."""
     found = ports.rows.get(Pointer, change.target_id)
     if found is not None:
         return found.run_id, found.attempt
     name = change.run_name
     if not name and not registry.of_type(change.kind).needs_role:
         name = ports.targets.of(change.kind).run_name(change.target_id)
-    run_id, _, attempt = (name or "").rpartition("-")
-    return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
+    named = ids.attempt_named(name or "")
+    run = ports.rows.get(Run, *named) if named is not None else None
+    if run is None or run.target_kind != change.kind or run.target_id not in (None, change.target_id):
+        return None
+    place = registry.of_run(run).place_of(run.request.target)
+    return named if place is not None and place == change.place else None
 
 
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:
@@ -310,15 +316,26 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
             raise  # the retry policy may depend on the reason, a branch on the result; the event is delivered again
         logger.exception("run details not available", extra={"run": run_id})  # a success does not wait for its bill
         return update
-    if details is None and needs_result:
-        raise RuntimeError(f"the target of run {run_id} throttles; its event is delivered again, and gives the result")
+    if needs_result and _is_behind(details, update, ports.clock.now()):
+        what = "throttles" if details is None else "does not show its end yet"
+        raise RuntimeError(f"the target of run {run_id} {what}; its event is delivered again, and gives the result")
     if details is None:  # throttled: schedules that wait for the end of the run do not wait for its details
         return replace(update, reason=update.reason or (NOT_YET_GIVEN if update.state == "FAILED" else ""))
+    if update.state == "SUCCEEDED" and details.outcome == "lost":
+        return update
     reason = details.reason or update.reason or (NOT_GIVEN if update.state == "FAILED" else "")
     # The event says that the run has ended, so it is not lost.
     outcome = details.outcome if details.outcome != "lost" else update.outcome
     update = replace(update, reason=reason, outcome=outcome, billed=details.billed)
     return replace(update, started_at=details.started_at, result=details.result)
+
+
+def _is_behind(details: RunUpdate | None, success: RunUpdate, now: Instant) -> bool:
+    """Whether a poll lacks the result of a run that has succeeded by its event: it has no answer, or an earlier state.
+    A run that its target still does not know after a while may be deleted, and succeeds without a result."""
+    if details is not None and details.outcome == "lost":
+        return now - success.at < SHOWN
+    return details is None or not states.is_terminal(details.state)
 
 
 def _retry_delay(ports: Ports, run: Run, outcome: FailureKind) -> int | None:

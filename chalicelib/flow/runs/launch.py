@@ -27,7 +27,7 @@ from chalicelib.core.runs import follow as core_follow
 from chalicelib.core.runs import launch, metrics, queued, workers
 from chalicelib.core.runs.launch import Call, GiveBack, Hold, Leave, Offer, Queue, Seen, Withdraw
 from chalicelib.core.targets import registry, retries
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.retries import Delivery, GiveUp
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Put, Replace
@@ -140,7 +140,7 @@ def _make_call(
     changed. Returns as `start`."""
     if span is not None:
         ports.clock.wait_until(span.since)
-    [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(unassumed, [called])
+    [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(ports, unassumed, [called])
     refused = Never(why) if why is not None else refused
     # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
     # recorded call, or this read finds the schedule closed.
@@ -256,8 +256,8 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refu
         answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:
         # An earlier call got no answer and may have started a run, so search for that run before releasing the slot.
-        found = _found(ports, run)
-        answer = Started(found) if found is not None else answer
+        found, unsearched = _found(ports, run)
+        answer = Started(found) if found is not None else Never(f"{answer.why}{unsearched}")
     if isinstance(answer, Never):
         # No start of this run can succeed, so no other attempt follows (C12).
         update = RunUpdate("FAILED", now, Why.of("target_refused", answer.why))
@@ -300,6 +300,8 @@ def _answered(ports: Ports, run: Run, answer: NotNow | NoAnswer | Started, now: 
         current = ports.rows.get(Run, run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:
             return None
+        if current.lease_until != run.lease_until and not isinstance(answer, Started):
+            return None  # another call is on record since, or its answer
         run = current
     return None
 
@@ -345,12 +347,12 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
     before = Why.of("closed_before_start", f"{closed} replaced or deleted before the run was started")
     why = run.reason if run.cancel else before
-    found = _found(ports, run)
+    found, unsearched = _found(ports, run)
     if found is not None:
         _cancel_found(ports, run, found, now)
         return
     if not launch.surely_not_started(run):
-        why = why.then("; no run of this name was found at the target")
+        why = why.then(unsearched or "; no run of this name was found at the target")
     # An earlier attempt did start, so the run ends as FAILED and schedules that wait for that status must get it.
     update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
     completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
@@ -359,31 +361,37 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
 def _give_up(ports: Ports, run: Run, now: Instant) -> None:
     """End an attempt that has not begun in time (W21); its retries decide. A run that a call without an answer has
     started is followed: it may be RUNNING."""
-    found = _found(ports, run)
+    found, unsearched = _found(ports, run)
     if found is not None:
         _keep(ports, run, Started(found), now)
         ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
         return
     why = run.reason if core_follow.ends(run) else core_follow.why_not_begun(run)
-    update = RunUpdate("FAILED", now, why, outcome="timed_out")
-    completing.advance_run(ports, run.run_id, run.attempt, update)
+    update = RunUpdate("FAILED", now, why.then(unsearched), outcome="timed_out")
+    completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=not unsearched)
 
 
 def _hold(ports: Ports, run: Run, why: Why, now: Instant) -> None:
     """End an attempt that was never started because a grant was taken back. Its next attempt is a job, which waits for
     the grant without permits. If an earlier call without an answer has started the run, it goes on: it had the
     grant."""
-    found = _found(ports, run)
+    found, unsearched = _found(ports, run)
     if found is not None:
         _keep(ports, run, Started(found), now)
-    else:
-        completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, why), again=True)
+        return
+    update, again = RunUpdate("FAILED", now, why.then(unsearched)), not unsearched
+    completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=again, again=again)
 
 
-def _found(ports: Ports, run: Run) -> str | None:
-    """The target's id of a run that a call without an answer may have started; None if certainly none did."""
-    may_run = not launch.surely_not_started(run)
-    return target_roles.adapter_of_begun(ports, run).find(run) if may_run else None
+def _found(ports: Ports, run: Run) -> tuple[str | None, str]:
+    """The target's id of a run that a call without an answer may have started; None if certainly none did. With None,
+    the text may say why the target cannot be searched. Then the run may exist, so no other attempt may follow."""
+    if launch.surely_not_started(run):
+        return None, ""
+    try:
+        return target_roles.adapter_of_begun(ports, run).find(run), ""
+    except SearchLimit as error:
+        return None, f"; it may run at the target all the same, which could not be searched: {error}"
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
@@ -392,7 +400,7 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     closed = "the schedule was closed while its start call was unanswered; the run was found and is being cancelled"
     why = run.reason if run.cancel else Why.of("closed_before_start", closed)
     found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, queued_in=None, rank=None)
-    found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
+    found = replace(found, leases=0, rev=run.rev + 1, wake_at=now, state_at=now)
     if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *queued.leave(run)]) is None:
         follow.cancel(ports, found)
 

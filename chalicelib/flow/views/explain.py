@@ -402,7 +402,8 @@ def _nothing_waits(
     if active:
         last = active[0]
         more = f" and {len(active) - 1} more" if len(active) > 1 else ""
-        since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"
+        moved = last.state_at if last.state != "STARTING" else None
+        since = f"since {iso(moved if moved is not None else last.claimed_at)}"
         is_active = f"{more} is {last.state} {since}; nothing has arrived since"
         why = plain(last.fired_by, "; run ", mention("run", last.run_id), is_active)
     else:

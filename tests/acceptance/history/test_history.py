@@ -127,6 +127,8 @@ def test_h1_a_run_shows_what_emr_billed_and_what_that_costs(world: World) -> Non
         "vcpu_hours": 1.5,
         "memory_gb_hours": 6.0,
         "storage_gb_hours": 0.0,
+        "dpu_hours": 0.0,
+        "scanned_gb": 0.0,
         "cost_usd": pytest.approx(1.5 * 0.052624 + 6 * 0.0057785, abs=1e-6),
     }
 

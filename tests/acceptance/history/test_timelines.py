@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.history import lines
 from chalicelib.core.instants import DAY, iso
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete as completion
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.writes import Replace
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.runs import complete
 from tests.acceptance.words import day
@@ -86,6 +89,16 @@ def test_a_retry_keeps_what_fired_its_first_attempt() -> None:
     assert (first.state, first.reason.text) == ("RETRYING", "the file is empty")
     assert views.events_view(world.ports, second) == views.events_view(world.ports, first)
     assert explain.why_run(second)["fired_by"] == first.fired_by.text
+
+
+def test_why_schedule_counts_a_start_from_the_claim() -> None:
+    world = begun()
+    [run] = world.runs("a")
+    assert run.state == "STARTING" and run.state_at is not None
+    changed = replace(run, state_at=run.claimed_at + 60_000, rev=run.rev + 1)
+    assert world.ports.ledger.commit([Replace(changed)]) is None
+    why = explain.why_schedule(world.ports, full("a"))["why"]
+    assert f"run {run.run_id} is STARTING since {iso(run.claimed_at)}" in str(why)
 
 
 def test_why_schedule_names_the_active_run_of_what_arrived() -> None:

@@ -17,6 +17,8 @@ from tests.acceptance.schedules import test_reprocess as reprocess
 from tests.acceptance.words import day, doze
 from tests.acceptance.workflows.test_dag_each import DAILY, FILES, done, living, mapped, rerun
 from tests.acceptance.workflows.test_dag_limits import TEAM, notices
+from tests.acceptance.workflows.test_incidents import incidents, left
+from tests.core.notices.test_pagerduty import RULE
 from tests.support import dags
 from tests.support.dags import ends
 from tests.support.schedules import BY_DAY, partitions
@@ -183,6 +185,18 @@ def test_w19_a_reprocessing_runs_what_follows_once(world: World) -> None:
         world.settle()
     assert (reprocess.seen(world, plan)["state"], len(world.runs("use"))) == ("DONE", 2)
     assert [view["state"] for view in dags.views(world)] == ["SUCCEEDED"] * 2
+
+
+def test_w19_a_node_that_ends_well_ends_misses_of_elements(world: World) -> None:
+    begin(world, workflow={"deadline": {"end_within": "1h"}, "notify": [{**RULE, "on": ["missed_end"]}]})
+    doze(world, "1h2m")
+    assert [action for action, _ in incidents(world)] == ["trigger"]
+    for _ in range(3):
+        world.finish()
+        world.settle()
+        world.pass_by("6m")
+    assert [action for action, _ in incidents(world)][-1] == "resolve"
+    assert left(world) == 0
 
 
 def test_w19_the_deadline_counts_for_each_element(world: World) -> None:

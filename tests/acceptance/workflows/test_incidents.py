@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from chalicelib.core.targets.answers import Never
+from chalicelib.flow.notices import deadlines
 from tests.acceptance.words import day
 from tests.acceptance.workflows.test_notices import notices, tells
 from tests.core.notices.test_pagerduty import RULE, TO
 from tests.support import dags
 from tests.support.dags import dag
+from tests.support.ledgers import Before
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, SQS, World, flights
 
@@ -143,7 +146,7 @@ def test_w9_the_message_names_the_secret_and_never_holds_it(world: World) -> Non
 def test_w9_quiet_hours_keep_what_happens_in_them_for_their_end() -> None:
     made = World(wake_shards=1, history_shards=1)
     hours = {"from": "11:00", "to": "13:00", "urgent": ["aborted"]}
-    rule: dict[str, Any] = {**tells("failed"), "quiet": hours}
+    rule: dict[str, Any] = {**tells("failed", "aborted"), "quiet": hours}
     made.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule]}))
     run(made, 1, "FAILED")
     made.pass_by("20m")
@@ -156,6 +159,48 @@ def test_w9_quiet_hours_keep_what_happens_in_them_for_their_end() -> None:
     made.pass_by("10m")
     run(made, 3, "FAILED")
     assert [each["count"] for each in notices(made)] == [2, 1], "after the quiet hours at once again"
+
+
+@pytest.mark.parametrize("left_over", [[], [{**tells("failed"), "group": "10m"}]], ids=["removed", "changed"])
+def test_w9_what_waits_is_sent_though_its_rule_has_gone(left_over: list[Any]) -> None:
+    made = World(wake_shards=1, history_shards=1)
+    rule: dict[str, Any] = {**tells("failed"), "quiet": {"from": "11:00", "to": "13:00"}}
+    made.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule]}))
+    for number in (1, 2, 3):
+        run(made, number, "FAILED")
+        made.pass_by("5m")
+    made.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": left_over}))
+    made.pass_by("50m")
+    assert [(each["count"], each["until"][:15]) for each in notices(made)] == [(3, "2026-03-02T13:0")]
+    made.pass_by("12m")
+    assert (len(notices(made)), left(made)) == (1, 0)
+    run(made, 4, "FAILED")
+    assert len(notices(made)) == 1 + len(left_over), "what comes later goes by the present rules"
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["before", "beside"])
+def test_w9_a_miss_told_after_its_run_ended_well_is_over(beside: bool) -> None:
+    """The run succeeds before its watch is judged, or after the watch has read it: the success saw no miss."""
+    made = World(wake_shards=1, history_shards=1)
+    late = {"target": EMR, "notify": [RULE], "deadline": {"end_within": "10m"}}
+    made.deploy(flights({"daily": partitions()}, clean=late))
+    made.upload(day(1))
+    made.settle()
+    made.clock.pass_by("11m")
+    made.hints.sent = []
+    [late_run] = made.runs("daily")
+    if beside:
+        between = Before(made.ports.ledger, partial(made.finish, "SUCCESS"))
+        deadlines.judge_deadline(made.with_ports(ledger=between), late_run.run_id)
+        assert between.acted
+    else:
+        made.finish("SUCCESS")
+        deadlines.judge_deadline(made.ports, late_run.run_id)
+    waiting = [(each.what, each.id) for each in made.ports.jobs.notices("demo.flights.clean", 10)]
+    assert sorted(waiting) == [("missed_end", late_run.run_id), ("recovered", late_run.run_id)]
+    made.pass_by("12m")
+    assert [action for action, _ in incidents(made)] in ([], ["trigger", "resolve"])
+    assert left(made) == 0
 
 
 def test_w9_a_mail_is_a_text_with_a_subject_of_its_own() -> None:

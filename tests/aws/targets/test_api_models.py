@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -77,6 +79,81 @@ def test_w22_a_call_that_aws_would_refuse_is_refused(
     assert refused.value.field == field
     assert said in refused.value.message
     assert hint in (refused.value.hint or "")
+
+
+PARTS = ["", ".", "..", "/", "../b", "a/.."]
+
+
+@pytest.mark.parametrize("key", PARTS)
+def test_w22_a_value_that_shortens_the_path_is_refused(key: str) -> None:
+    """Without its key, DeleteObject is DeleteBucket."""
+    for ask in (check, request):
+        with pytest.raises(SluiceError) as refused:
+            ask("s3", "delete_object", Bucket="lake", Key=key)
+        assert refused.value.field == "input.Key"
+        assert "a part of the call's path" in refused.value.message
+    with pytest.raises(SluiceError):
+        check("s3", "delete_object", Bucket="", Key="a")
+    assert request("s3", "delete_object", Bucket="lake", Key="a//b..c/")["Key"] == "a//b..c/"
+    assert request("sns", "publish", Message=key)["Message"] == key, "it is in no path"
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [("03", 3), ("-7", -7), ("0" * 18 + "5", 5), ("1" * 20, None), ("1.0", None), ("[" * 100_000, None), ("", None)],
+)  # fmt: skip
+def test_w22_a_text_of_digits_is_a_whole_number(given: str, read: int | None) -> None:
+    if read is not None:
+        assert request("ecs", "run_task", taskDefinition="a", count=given)["count"] == read
+        return
+    with pytest.raises(SluiceError) as refused:
+        request("ecs", "run_task", taskDefinition="a", count=given, enableECSManagedTags=given)
+    assert [each.field for each in refused.value.each] == ["input.count", "input.enableECSManagedTags"]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [("03", 3), ("1.5e3", 1500.0), ("NaN", None), ("1e999", None), ("1_0", None)]
+)
+def test_w22_a_text_is_a_number_with_a_fraction(given: str, read: float | None) -> None:
+    metric = {"MetricName": "a", "Value": given}
+    if read is not None:
+        [sent] = request("cloudwatch", "put_metric_data", Namespace="a", MetricData=[metric])["MetricData"]
+        assert sent["Value"] == read
+        return
+    with pytest.raises(SluiceError):
+        request("cloudwatch", "put_metric_data", Namespace="a", MetricData=[metric])
+
+
+def test_w22_a_credential_that_aws_does_not_mark_is_no_result() -> None:
+    role = api_models.operation_of("sts", "assume_role")
+    keys = {"AccessKeyId": "a", "SecretAccessKey": "b", "SessionToken": "c"}
+    answer = {
+        "Credentials": keys,
+        "PackedPolicySize": 3,
+        "AssumedRoleUser": {"Arn": "arn:aws:sts::1:x", "AssumedRoleId": "r"},
+    }
+    shown = api_models.answer_of(role, answer)
+    assert shown == {name: {} if name == "Credentials" else value for name, value in answer.items()}
+    secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:a"
+    database = {"DBInstanceIdentifier": "a", "MasterUserSecret": {"SecretArn": secret}}
+    found = api_models.answer_of(api_models.operation_of("rds", "create_db_instance"), {"DBInstance": database})
+    assert found == {"DBInstance": database}, "the name of a secret is none"
+
+
+def test_w22_a_model_is_read_once_by_calls_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    models._model.cache_clear()
+    read: list[str] = []
+    real = models.Loader.load_service_model
+
+    def slow(self: Any, service: str, *rest: Any) -> Any:
+        read.append(service)
+        time.sleep(0.02)
+        return real(self, service, *rest)
+
+    monkeypatch.setattr(models.Loader, "load_service_model", slow)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(models.model, ["sts"] * 4))
+    assert read == ["sts"]
 
 
 def test_w22_every_problem_of_an_input_is_told_at_once() -> None:

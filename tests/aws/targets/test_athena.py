@@ -13,7 +13,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.results import Result
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, SearchLimit, Started
 from tests.support import rows
 from tests.support.clock import HandClock
 from tests.support.queries import MB, OUTPUT, QUERY, TARGET, Queries, Query, refused
@@ -227,9 +227,25 @@ def test_w10_a_search_beyond_its_pages_is_an_error(clock: HandClock) -> None:
 
     endless = Endless(clock)
     target = AthenaTarget(endless, clock.now, pause=lambda seconds: None)
-    with pytest.raises(RuntimeError, match="expected the query within 40 pages of workgroup sluice-target-demo"):
+    with pytest.raises(SearchLimit, match="expected the query within 40 pages of workgroup sluice-target-demo"):
         target.find(run())
     assert len(endless.calls) == MAX_PAGES_FOUND
+
+
+def test_w10_a_deleted_workgroup_has_no_queries(queries: Queries, target: AthenaTarget) -> None:
+    begun, _ = started(queries, target, start_requested_at=queries.clock.now())
+    queries.clock.pass_by("5m")
+    gone = refused("InvalidRequestException", "WorkGroup sluice-target-demo is not found.")
+    queries.refusals = [gone]
+    assert target.find(replace(begun, target_id=None)) is None
+    queries.refusals = [gone, gone]
+    update = target.status(begun)
+    assert update is not None and update.outcome == "lost"
+    queries.refusals = [gone]
+    target.cancel(begun)
+    queries.refusals = [refused("InvalidRequestException", "MaxResults is too large")]
+    with pytest.raises(Exception, match="MaxResults"):
+        target.find(replace(begun, target_id=None))
 
 
 def test_w10_a_statement_without_a_mark_is_not_searched(queries: Queries, target: AthenaTarget) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError, ParamValidationError
+from botocore.exceptions import EndpointConnectionError, EndpointResolutionError, ParamValidationError
+from botocore.parsers import ResponseParserError
 
 from chalicelib.aws.targets.aws_api import AwsApiTarget
 from chalicelib.core.results import NONE, Result
@@ -96,7 +97,24 @@ DENIED = f"User: {ARN} is not authorized to perform: sns:Publish on resource: {T
         (refused("MissingParameter"), Never, "MissingParameter"),
         (refused("AccessDenied", DENIED), Never, "allow sns:Publish on"),
         (refused("UnauthorizedOperation", DENIED), Never, "in the policies of the role sluice-target-demo"),
-        (ParamValidationError(report="a bucket"), Never, "no call was made"),
+        (ParamValidationError(report="hunter2"), Never, "the SDK cannot write a request"),
+        (EndpointResolutionError(msg="hunter2"), Never, "no address for sns:Publish: EndpointResolutionError"),
+        (ResponseParserError("hunter2"), NoAnswer, "no answer that can be read"),
+        (RecursionError("hunter2"), NoAnswer, "no answer that can be read"),
+        (UnicodeEncodeError("utf-8", "hunter2", 0, 1, "surrogates"), Never, "no call was made"),
+        (refused("SlowDown", status=503), NotNow, "refused for now: SlowDown"),
+        (refused("RequestThrottledException", status=503), NotNow, "refused for now"),
+        (refused("ProvisionedThroughputExceededException"), NotNow, "refused for now"),
+        (refused("RequestLimitExceeded", status=503), NotNow, "refused for now"),
+        (refused("TooManyRequestsException", status=429), NotNow, "refused for now"),
+        (refused("NoSuchBucket", status=404), Never, "refused the call"),
+        (refused("DBInstanceNotFoundFault", status=404), Never, "refused the call"),
+        (refused("StateMachineDoesNotExist"), Never, "refused the call"),
+        (refused("IdempotentParameterMismatch"), Never, "refused the call"),
+        (refused("SerializationException"), Never, "refused the call"),
+        (refused("InvalidName"), Never, "refused the call"),
+        (refused("ParameterNotFound"), Never, "sns:Publish refused the call"),
+        (refused("ResourceNotFoundException", status=503), NoAnswer, "gave no answer"),
     ],
     ids=lambda value: str(getattr(value, "response", {}).get("Error", {}).get("Code", "")) or None,
 )
@@ -107,7 +125,37 @@ def test_w22_each_error_has_its_meaning(
     answer = AwsApiTarget(calls.make).start(call(**SNS), CONTEXT)
     assert isinstance(answer, expected)
     assert said in getattr(answer, "why", "")
+    assert "hunter2" not in getattr(answer, "why", "")
     assert calls.made == []
+
+
+DEEP: Any = None
+for _ in range(3_000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"run_id": "\ud800"}, {"run_id": DEEP}, {"run_id": "[" * 100_000}], ids=["surrogate", "deep", "open"]
+)
+def test_w22_one_bad_value_repeats_no_other_call(calls: ApiCalls, wrong: dict[str, Any]) -> None:
+    """What leaves one call of a batch as an exception would repeat all."""
+    count = {"service": "ecs", "action": "run_task", "input": {"taskDefinition": "{{run_id}}", "count": "{{run_id}}"}}
+    asked = [(call(1, **SNS), CONTEXT), (call(2, **count), {**CONTEXT, **wrong}), (call(3, **SNS), CONTEXT)]
+    first, bad, last = AwsApiTarget(calls.make).start_many(asked)
+    assert isinstance(first, Started) and isinstance(last, Started)
+    assert isinstance(bad, Never) and bad.why.startswith("no call was made")
+    assert len(calls.made) == 2
+
+
+def test_w22_an_adapter_keeps_the_clients_of_eight_services(calls: ApiCalls) -> None:
+    target = AwsApiTarget(calls.make)
+    for number in range(9):
+        target._client(f"s{number}")
+        target._client("s0")
+    assert len(target._clients) == 8
+    assert [service for service, _ in calls.clients] == [f"s{number}" for number in range(9)]
+    target._client("s1")
+    assert calls.clients[-1][0] == "s1", "the one that was used longest ago is made again"
 
 
 @pytest.mark.parametrize(

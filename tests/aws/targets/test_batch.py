@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ConnectTimeoutError
+from botocore.exceptions import ClientError, ConnectTimeoutError
 from botocore.stub import Stubber
 
 from chalicelib.aws.targets.batch import BatchTarget
@@ -184,6 +184,15 @@ def test_w10_another_attempt_and_another_case_are_not_found(jobs: BatchJobs, tar
     assert first == Started(target.find(run()) or ""), "the first of two, on whatever page"
 
 
+@pytest.mark.parametrize("why", [f"JobQueue {QUEUE} not found.", f"Job queue {QUEUE} does not exist"])
+def test_w10_no_job_is_found_in_a_deleted_queue(jobs: BatchJobs, target: BatchTarget, why: str) -> None:
+    jobs.refusals = [refused("ClientException", why)]
+    assert target.find(run()) is None
+    jobs.refusals = [refused("ClientException", "Invalid nextToken")]
+    with pytest.raises(ClientError, match="Invalid nextToken"):
+        target.find(run())
+
+
 def test_w10_without_a_search_no_call_is_repeated(jobs: BatchJobs, target: BatchTarget) -> None:
     jobs.refusals = [refused("TooManyRequestsException", status=429)]
     answer = target.start(run(unknown_answer=True), CONTEXT)
@@ -216,6 +225,15 @@ def test_w1_a_job_that_batch_does_not_show_is_lost_later(jobs: BatchJobs, target
     found = target.status(started)
     assert found is not None
     assert (found.state, found.outcome) == ("FAILED", "lost")
+
+
+def test_w1_a_job_accepted_after_long_refusals_is_not_lost(jobs: BatchJobs, target: BatchTarget) -> None:
+    started, made = begun(jobs, target, state_at=jobs.clock.now())
+    started, made.shown = replace(started, start_requested_at=jobs.clock.now() - HOUR), False
+    assert target.status(started) is None
+    jobs.clock.wait_until(jobs.clock.now() + FINAL_AFTER)
+    found = target.status(started)
+    assert found is not None and found.outcome == "lost"
 
 
 def test_w6_a_cancelled_job_gets_the_reason(jobs: BatchJobs, target: BatchTarget) -> None:

@@ -12,6 +12,7 @@ from chalicelib.aws.targets.ecs import EcsTarget, request_of
 from chalicelib.core import ids
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.launch import CALL_LEASE
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from tests.support import rows
 from tests.support.clock import HandClock
@@ -175,6 +176,37 @@ def test_w22_each_refusal_of_a_task_has_its_meaning(
     assert not tasks.tasks
 
 
+PASS = "User: arn:aws:sts::1:assumed-role/t/s is not authorized to perform: iam:PassRole on resource: arn:aws:iam::1:r"
+NOT_PASSED = refused("AccessDeniedException", f"{PASS} because no identity-based policy allows the iam:PassRole action")
+NOT_ASSUMED = refused("ClientException", "ECS was unable to assume the role 'r' that was provided for this task.")
+# How long after the first call, how many calls there were, and whether the refusal is final.
+CALLED = [(0, 1, False), (5 * MINUTE, 9, False), (10 * MINUTE, 3, False), (10 * MINUTE, 9, True)]
+
+
+@pytest.mark.parametrize("error", [NOT_PASSED, NOT_ASSUMED])
+@pytest.mark.parametrize(("after", "calls", "final"), CALLED)
+def test_o10_a_role_that_may_show_later_is_refused_for_now(
+    tasks: Tasks, target: EcsTarget, error: Exception, after: int, calls: int, final: bool
+) -> None:
+    """A new role, and a new right to pass it, take some minutes until ECS sees them."""
+    tasks.refusals = [error]
+    first = tasks.clock.now()
+    called = run(start_requested_at=first, lease_until=first + after + CALL_LEASE, calls=calls)
+    answer = target.start(called, CONTEXT)
+    assert isinstance(answer, NotNow | Never)
+    assert answer == (Never(answer.why) if final else NotNow(answer.why, alone=True))
+    assert not tasks.tasks
+
+
+@pytest.mark.parametrize(
+    "denied",
+    [f"{PASS} with an explicit deny in a service control policy", PASS.replace("iam:PassRole", "ecs:RunTask")],
+)
+def test_o10_a_denial_that_no_waiting_mends_is_final_at_once(tasks: Tasks, target: EcsTarget, denied: str) -> None:
+    tasks.refusals = [refused("AccessDeniedException", denied)]
+    assert isinstance(target.start(run(), CONTEXT), Never)
+
+
 def test_w22_a_value_that_the_context_lacks_is_never_sent(tasks: Tasks, target: EcsTarget) -> None:
     answer = target.start(run({"environment": {"DAY": "{{correlation.hour}}"}}), CONTEXT)
     assert isinstance(answer, Never) and answer.why.startswith("environment.DAY: expected a run whose context has")
@@ -216,6 +248,16 @@ def test_w22_a_task_is_lost_when_ecs_has_forgotten_it(tasks: Tasks, target: EcsT
     assert lost is not None and (lost.state, lost.outcome) == ("FAILED", "lost")
 
 
+@pytest.mark.parametrize("reasons", [[], ["AGENT"]])
+def test_w22_a_task_that_ecs_leaves_out_is_not_lost(tasks: Tasks, target: EcsTarget, reasons: list[str]) -> None:
+    """Only the failure MISSING says that ECS does not know a task."""
+    begun, made = started(tasks, target)
+    tasks.clock.pass_by("10m")
+    failures = [{"arn": made.arn, "reason": reason} for reason in reasons]
+    tasks.describe_tasks = lambda **asked: {"tasks": [], "failures": failures}  # type: ignore[method-assign]
+    assert target.status(begun) is None
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_w22_an_unanswered_start_is_found_by_its_token(tasks: Tasks, target: EcsTarget, ended: bool) -> None:
     assert target.find(run()) is None
@@ -224,7 +266,8 @@ def test_w22_an_unanswered_start_is_found_by_its_token(tasks: Tasks, target: Ecs
     [made] = tasks.tasks.values()
     if ended:
         tasks.end(made)
-    assert target.find(run()) == made.arn
+    for tasks.empty_pages in (0, 2):
+        assert target.find(run()) == made.arn
     assert target.find(run(attempt=2)) is None
 
 

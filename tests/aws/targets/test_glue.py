@@ -11,7 +11,7 @@ from botocore.exceptions import ConnectTimeoutError
 from chalicelib.aws.targets.glue import GlueTarget
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.bills import Usage
 from tests.support import rows
 from tests.support.clock import HandClock
@@ -193,8 +193,35 @@ def test_w10_a_search_among_too_many_runs_says_so(jobs: GlueJobs, target: GlueTa
     jobs.page = 1
     for attempt in range(2, 30):
         target.start(run(attempt=attempt), CONTEXT)
-    with pytest.raises(RuntimeError, match=r"expected run demo.flights.clean.1.a-1 among"):
+    with pytest.raises(SearchLimit, match=r"expected run demo.flights.clean.1.a-1 among"):
         target.find(run(start_requested_at=jobs.clock.now()))
+
+    answer = target.start(run(start_requested_at=jobs.clock.now(), unknown_answer=True), CONTEXT)
+    assert isinstance(answer, NoAnswer) and answer.retry_after == MINUTE
+    assert "expected run" in answer.why
+
+
+@pytest.mark.parametrize("pages", [1, 4])
+def test_w10_a_slow_search_starts_nothing_beyond_its_lease(jobs: GlueJobs, target: GlueTarget, pages: int) -> None:
+    """A page takes 12 s, and after 20 s another start call could outlive the lease. A search alone takes its time."""
+    first, jobs.page = jobs.clock.now(), 2
+    for attempt in range(10, 10 + 2 * pages):
+        target.start(run(attempt=attempt), CONTEXT)
+    plain = jobs.get_job_runs
+
+    def slow(**asked: Any) -> Any:
+        jobs.clock.pass_by("12s" if pages > 1 else "21s")
+        return plain(**asked)
+
+    jobs.get_job_runs = slow  # type: ignore[method-assign]
+    jobs.calls.clear()
+    called = run(start_requested_at=first, unknown_answer=True, lease_until=first + 50 * SECOND)
+    answer = target.start(called, CONTEXT)
+    assert isinstance(answer, NoAnswer) and answer.retry_after == MINUTE
+    assert jobs.calls == ["GetJobRuns"] * min(pages, 2)
+    jobs.clock.pass_by("1m")
+    assert target.find(called) is None
+    assert jobs.calls == ["GetJobRuns"] * (min(pages, 2) + pages)
 
 
 def test_w7_a_poll_gives_state_instants_reason_and_bill(jobs: GlueJobs, target: GlueTarget) -> None:

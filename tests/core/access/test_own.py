@@ -137,5 +137,5 @@ def test_o14_a_refusal_says_what_is_expected_and_what_to_do(kind: Kind) -> None:
     with pytest.raises(SluiceError) as failure:
         check([Named(kind, "arn:aws:x:y:z:w" if kind != "spark" else "spark.x", "target.x")], None, "demo", SHARED)
     assert failure.value.field == "target.x"
-    assert failure.value.message.startswith(f"expected a{'n' if RULES[kind].word[0] in 'aeiE' else ''} ")
+    assert failure.value.message.startswith(f"expected a{'n' if RULES[kind].word[0] in 'aeiAE' else ''} ")
     assert f"can add it to {kind}: sluice allowed demo" in str(failure.value.hint)

@@ -39,6 +39,20 @@ def test_w9_a_notice_names_the_dag_and_the_node() -> None:
     assert "dag" not in begun(1)[1]["events"][0]
 
 
+def test_w9_a_notice_goes_where_it_was_meant_to_go() -> None:
+    """Rules change while it waits: a window stays reachable, and the present rules stand in for one that has gone."""
+    old, new = alerts.Channel(TEAM), alerts.Channel(TEAM, group=MINUTE)
+    [plain] = notes(1)
+    [meant] = [replace(plain, channels=(old.id,))]
+    window = alerts.add_notices([plain], old, None, NOON).window
+    assert alerts.routes(meant, {}, {old.id: window}) == {old.id: old}
+    assert alerts.routes(meant, {new.id: new}, {old.id: window}) == {old.id: old}
+    assert alerts.routes(meant, {old.id: old, new.id: new}, {old.id: None, new.id: None}) == {old.id: old}
+    assert alerts.routes(meant, {new.id: new}, {old.id: None}) == {new.id: new}
+    assert alerts.routes(plain, {new.id: new}, {}) == {new.id: new}, "older code wrote it"
+    assert alerts.routes(meant, {}, {old.id: None}) == {}
+
+
 def test_w9_the_first_failures_are_all_reported_at_once() -> None:
     window, notice = begun(*range(12, 0, -1))
     assert (notice["count"], [event["id"] for event in notice["events"]]) == (12, [f"r{n}" for n in range(1, 11)])

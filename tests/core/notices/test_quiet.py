@@ -130,6 +130,9 @@ def test_w9_an_incident_ends_in_quiet_hours_too() -> None:
         ({"quiet": {**NIGHT, "zone": "Europe/Pari"}}, "quiet.zone"),
         ({"quiet": {**NIGHT, "to": "22:00"}}, "quiet.to"),
         ({"quiet": {"from": "00:00", "to": "24:00"}}, "quiet.to"),
+        ({"quiet": {"from": "00:00", "to": "23:59"}}, "quiet.to"),
+        ({"quiet": {"from": "07:00", "to": "06:46"}}, "quiet.to"),
+        ({"quiet": {**NIGHT, "urgent": ["missed_end", "aborted"]}}, "quiet.urgent"),
         ({"quiet": {**NIGHT, "days": ["monday"]}}, "quiet.days.0"),
         ({"quiet": {**NIGHT, "urgent": ["late"]}}, "quiet.urgent.0"),
         ({"quiet": {"to": "07:00"}}, "quiet.from"),
@@ -142,6 +145,19 @@ def test_w9_hours_that_never_end_and_wrong_spans_are_refused(wrong: dict[str, An
     with pytest.raises(ValidationError) as raised:
         rule(**wrong)
     assert from_validation(raised.value, Notify).field == field
+
+
+@pytest.mark.parametrize(
+    "hours",
+    [
+        {"from": "07:00", "to": "06:45"},
+        {"from": "00:00", "to": "24:00", "days": ["sat", "sun"]},
+        {"from": "00:00", "to": "23:59", "days": ["mon", "tue", "wed", "thu", "fri", "sat"]},
+        {"from": "22:00", "to": "24:00", "urgent": ["missed_end"]},
+    ],
+)
+def test_w9_hours_that_end_for_a_quarter_of_an_hour_pass(hours: dict[str, Any]) -> None:
+    assert rule(quiet=hours).quiet is not None
 
 
 def test_w9_the_order_and_the_fields_of_a_stored_rule_stay() -> None:

@@ -100,14 +100,21 @@ def test_the_reason_of_a_finished_wait_is_removed_unless_newer() -> None:
 
 def test_w7_a_started_run_is_followed_without_a_lease_or_reason() -> None:
     assert launch.answered(CALLING, Started("app-1/r1"), NOON) == replace(
-        CALLING, target_id="app-1/r1", lease_until=None, reason=says(""), rev=8, leases=0, wake_at=NOON + 2 * MINUTE
+        CALLING,
+        target_id="app-1/r1",
+        lease_until=None,
+        reason=says(""),
+        rev=8,
+        leases=0,
+        wake_at=NOON + 2 * MINUTE,
+        state_at=NOON,
     )
 
 
 def test_w6_a_run_started_during_its_cancel_is_handled_at_once() -> None:
     wanted = replace(CALLING, cancel=True)
     assert launch.answered(wanted, Started("app-1/r1"), NOON + 3) == replace(
-        wanted, target_id="app-1/r1", lease_until=None, rev=8, leases=0, wake_at=NOON + 3
+        wanted, target_id="app-1/r1", lease_until=None, rev=8, leases=0, wake_at=NOON + 3, state_at=NOON + 3
     )
 
 
@@ -122,6 +129,20 @@ def test_w10_an_unknown_answer_keeps_lease_and_is_polled_later() -> None:
     assert launch.answered(CALLING, NoAnswer("timed out", 9 * SECOND), NOON) == replace(
         CALLING, unknown_answer=True, reason=says("timed out"), rev=8, leases=0, wake_at=NOON + 9 * SECOND
     )
+
+
+@pytest.mark.parametrize("kind", ["batch", "glue"])
+def test_w10_without_a_token_nothing_calls_before_the_search(kind: str) -> None:
+    """Also if the run is to be RUNNING sooner, and queues for the next call because the answer was late."""
+    target = {"type": kind}
+    called = replace(CALLING, request=replace(CALLING.request, target=target), start_requested_at=NOON)
+    called = replace(called, start_timeout=9 * SECOND, queued_in="emr:app-1", rank="4")
+    silent = launch.answered(called, NoAnswer("timed out", MINUTE), NOON)
+    assert (silent.lease_until, silent.wake_at, silent.unknown_answer) == (NOON + MINUTE, NOON + MINUTE, True)
+    assert (silent.queued_in, silent.rank, launch.is_on_record(silent)) == (None, None, True)
+    assert launch.is_being_called(silent, NOON + MINUTE - 1) and not launch.is_being_called(silent, NOON + MINUTE)
+    again = launch.calling(silent, NOON + MINUTE)
+    assert again.unknown_answer and launch.is_being_called(again, NOON + MINUTE + 1)
 
 
 def test_c12_an_answer_without_a_delay_is_followed_by_backoff() -> None:

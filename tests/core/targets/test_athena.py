@@ -121,7 +121,7 @@ def test_w22_parameters_have_the_values_of_the_context() -> None:
 @pytest.mark.parametrize(
     ("day", "expected"),
     [
-        (None, "expected a run whose context has correlation.day, got 'a run without it'"),
+        (None, "expected a run whose context has correlation.day, got one without it"),
         (["1"], "expected a text, a number, true or false, got ['1']"),
         ("1" * MAX_PARAMETER, "expected a value of at most 1,024 characters as a literal, got '1,026'"),
     ],
@@ -137,10 +137,22 @@ def test_w22_a_query_ends_with_the_name_of_its_run(end: str) -> None:
     assert text_of(run(f"SELECT 1{end}")) == "SELECT 1\n-- sluice demo.flights.clean.1.a-1"
 
 
-@pytest.mark.parametrize("query", ["ALTER TABLE t RENAME TO u", "  msck repair table t", "Drop table t", "VACUUM t"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "ALTER TABLE t RENAME TO u",
+        "  msck repair table t",
+        "Drop table t",
+        "VACUUM t",
+        "-- select\n-- note\nALTER TABLE t RENAME TO u",
+        "/* select\n */ /**/-- note\n  optimize t",
+    ],
+)
 def test_w22_a_statement_that_bears_no_comment_gets_none(query: str) -> None:
     assert (has_mark(query), text_of(run(query))) == (False, query)
     assert has_mark("SELECT * FROM alter_ego")
+    assert has_mark("-- drop\nSELECT 1 /* drop */ -- drop")
+    assert has_mark("/* a */ " * 5_000 + "SELECT 1"), "in no more than milliseconds"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def job(status: str, why: str = "", container: dict[str, Any] | None = None, **f
     """A job that ran from noon on for five seconds, as DescribeJobs returns it."""
     return {
         "jobId": "j1",
+        "jobQueue": QUEUE,
         "jobName": NAME,
         "status": status,
         "createdAt": NOON - SECOND,

@@ -94,6 +94,8 @@ def test_w22_a_document_names_its_job_and_its_code() -> None:
         "--scriptLocation": "s3://code/a.py",
         "--extra-py-files": "s3://code/b.zip, s3://code/c.zip",
         "--additional-python-modules": "pandas==2.2",
+        "--s3-py-modules": "s3://code/e.zip",
+        "--working-dir": "s3://code/f.zip",
         "--conf": "spark.a=1 --conf spark.jars=s3://code/d.jar",
         "--day": "s3://code/no.py",
     }
@@ -104,6 +106,8 @@ def test_w22_a_document_names_its_job_and_its_code() -> None:
         Named("entry_points", "s3://code/b.zip", "arguments.--extra-py-files"),
         Named("entry_points", "s3://code/c.zip", "arguments.--extra-py-files"),
         Named("entry_points", "pandas==2.2", "arguments.--additional-python-modules"),
+        Named("entry_points", "s3://code/e.zip", "arguments.--s3-py-modules"),
+        Named("entry_points", "s3://code/f.zip", "arguments.--working-dir"),
         Named("spark", "spark.a", "arguments.--conf"),
         Named("entry_points", "s3://code/d.jar", "arguments.--conf"),
         Named("spark", "spark.jars", "arguments.--conf"),

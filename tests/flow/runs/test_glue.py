@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.aws.targets.glue import MAX_PAGES
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.runs import actions
 from chalicelib.flow.views import logs
@@ -206,6 +207,45 @@ def test_w10_an_unanswered_job_run_that_ended_is_not_repeated() -> None:
     assert world.job_run_says(made, "SUCCEEDED").endswith("was not started by Sluice"), "its id is not known yet"
     world.pass_by("15m")
     assert (len(world.targets.jobs.runs), states(world), active(world)) == (1, ["SUCCEEDED"], 0)
+
+
+@pytest.mark.parametrize(("ends", "state"), [("cancel", "CANCELLED"), ("disable", "ABORTED"), ("too late", "FAILED")])
+def test_w10_a_run_ends_where_no_search_is_possible(ends: str, state: str) -> None:
+    """The job has too many runs since the first call, and only more later. The run must not keep its slot for ever, and
+    no other attempt may run beside what the call may have started."""
+    world = world_with(start_timeout="10m", retries={**TWICE, "on": ["timed_out"]})
+    glue = world.targets.jobs
+    glue.lose_answers, glue.page = 1, 1
+    world.upload(day(1))
+    world.settle()
+    for number in range(MAX_PAGES):
+        glue.start_job_run(JobName=JOB, Arguments={"--sluice-run": f"other-{number}"})
+    glue.calls.clear()
+    world.pass_by("2m")
+    assert states(world) == ["STARTING"]
+    if ends == "cancel":
+        actions.cancel(world.ports, last(world).run_id, "ada")
+    if ends == "disable":
+        world.disable("clean")
+    world.pass_by("12m")
+    assert (states(world), active(world)) == ([state], 0)
+    assert "it may run at the target all the same, which could not be searched" in last(world).reason.text
+    assert "StartJobRun" not in glue.calls
+
+
+def test_w10_a_refused_run_ends_where_no_search_is_possible() -> None:
+    """The first search finds nothing, the call is refused, and the search after it is not possible."""
+    world = world_with(retries=TWICE)
+    glue, more = world.targets.jobs, iter([{}])
+    glue.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    del glue.jobs[JOB]
+    glue.get_job_runs = lambda **asked: {"JobRuns": [], **next(more, {"NextToken": "1"})}  # type: ignore[method-assign]
+    world.pass_by("2m")
+    assert (states(world), active(world)) == (["FAILED"], 0)
+    assert "Failed to find job" in last(world).reason.text
+    assert "which could not be searched" in last(world).reason.text
 
 
 def test_w1_a_job_run_that_is_gone_is_lost() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+from chalicelib.core.runs import launch as launch_rules
+from chalicelib.flow.runs import launch
 from tests.faults import invariants
+from tests.support import batch_jobs
 from tests.support.schedules import partitions
+from tests.support.state_machines import refused
 from tests.support.world import EMR, World, day, flights
 
 POLICY = "policy:demo.calm"
@@ -52,3 +57,32 @@ def test_waiters_behind_a_late_answer_are_served() -> None:
     world.pass_by("5m")
     assert [run.target_id is not None for run in world.runs("daily")] == [True, True]
     assert (world.limit_state(POLICY).waiters, len(world.targets.emr.runs)) == (0, 2)
+
+
+def test_a_late_refusal_leaves_the_lease_of_the_next_call() -> None:
+    """The first call outlives its lease. The invocation that makes the second one dies, so that one may have started a
+    job, and the third call must wait."""
+    world = World()
+    world.deploy(flights({"daily": partitions(by=["day"])}, clean={"target": batch_jobs.TARGET}))
+    client, plain = world.targets.batch_jobs, world.targets.batch_jobs.submit_job
+
+    def dies(**asked: Any) -> Any:
+        client.submit_job = plain  # type: ignore[method-assign]
+        raise SystemError("the invocation ends")
+
+    def slow(**asked: Any) -> Any:
+        client.submit_job = dies  # type: ignore[method-assign]
+        world.clock.pass_by("51s")
+        [run] = world.runs("daily")
+        with suppress(SystemError):
+            launch.start(world.ports, run.run_id, 1)
+        raise refused("ThrottlingException")
+
+    client.submit_job = slow  # type: ignore[method-assign]
+    world.upload(day(1))
+    world.settle()
+
+    [run] = world.runs("daily")
+    assert (run.calls, run.unknown_answer, run.lease_until) == (2, True, world.clock.now() + launch_rules.CALL_LEASE)
+    world.pass_by("2m")
+    assert [each.target_id for each in world.runs("daily")] == list(client.jobs)

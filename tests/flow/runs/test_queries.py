@@ -73,6 +73,39 @@ def test_w22_a_foreign_query_changes_nothing_and_is_not_read() -> None:
     assert (states(world), world.targets.queries.calls) == (["RUNNING"], [])
 
 
+@pytest.mark.parametrize("said", ["RUNNING", "lost"])
+def test_w18_a_poll_behind_the_event_loses_no_result(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Athena is eventually consistent. The event is delivered again."""
+    world = world_with()
+    made = begin(world)
+    world.pass_by("5m")
+    world.targets.queries.end(made, "SUCCEEDED")
+    event = event_of(made, world.clock.now())
+    with monkeypatch.context() as patch:
+        patch.setattr(made, *(("shown", False) if said == "lost" else ("state", said)))
+        with pytest.raises(RuntimeError, match="does not show its end yet; its event is delivered again"):
+            world.event(event)
+        assert states(world) == ["RUNNING"]
+    world.event(event)
+    assert (states(world), last(world).result["query_execution_id"]) == (["SUCCEEDED"], made.id)
+
+
+def test_w18_a_query_that_is_gone_succeeds_without_a_result() -> None:
+    """The third delivery of an event comes three minutes after the first."""
+    world = world_with(retries=TWICE)
+    made = begin(world)
+    world.pass_by("5m")
+    world.targets.queries.end(made, "SUCCEEDED")
+    event, made.shown = event_of(made, world.clock.now()), False
+    world.clock.pass_by("1m")
+    with pytest.raises(RuntimeError, match="does not show its end yet"):
+        world.event(event)
+    world.clock.pass_by("2m")
+    world.event(event)
+    run = last(world)
+    assert (states(world), run.result, run.reason.text, active(world)) == (["SUCCEEDED"], None, "", 0)
+
+
 def test_w22_a_failed_query_is_attempted_again() -> None:
     world = world_with(retries=TWICE)
     error = {"ErrorCategory": 1, "Retryable": True}
