@@ -27,6 +27,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("
 PRINTED = sorted((ROOT / "infra").rglob("*.py"))
 # Commands that the CLI has besides those of the models, each with the options that the documents use.
 OWN = {
+    ("s3", "ls"): {"recursive"},
     ("s3", "sync"): set(),
     ("s3", "rm"): set(),
     ("s3", "rb"): {"force"},

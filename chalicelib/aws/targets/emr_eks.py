@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets.aws_errors import code_of
 from chalicelib.aws.targets.clients import Clients
 from chalicelib.aws.targets.emr_serverless import driver_of
-from chalicelib.aws.targets.engine import CALL, Engine
+from chalicelib.aws.targets.engine import CALL, SETTLED, Engine
 from chalicelib.core.instants import HOUR, MINUTE, Millis
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.emr_eks import cluster_and_run, cluster_id, id_of, job_name, log_address, update_of
 from chalicelib.settings import Settings
 
@@ -42,10 +42,21 @@ class EmrEksTarget(Engine):
         region, wanted = self._client.meta.region_name, str(run.request.target["virtual_cluster"]).split(":")
         if len(wanted) > 3 and wanted[3] != region:
             return Never(f"expected a virtual cluster in the region of the stack, {region}, got {':'.join(wanted)}")
-        if run.unknown_answer and self._now() - _first(run) >= TOKEN and (found := self.find(run)) is not None:
-            return Started(found)
+        if run.unknown_answer and self._now() - _first(run) >= TOKEN and (known := self._searched(run)) is not None:
+            return known
         answer = self._client.start_job_run(**request_of(run))
         return Started(id_of(answer["virtualClusterId"], answer["id"]))
+
+    def _searched(self, run: Run) -> Answer | None:
+        """The answer of a search before a call whose token EMR may have forgotten; None if the call may be made."""
+        try:
+            found = self.find(run)
+        except (BotoCoreError, ClientError, SearchLimit) as error:
+            return NoAnswer(f"a call gave no answer, and the search for what it started failed: {error}", SETTLED)
+        if found is not None:
+            return Started(found)
+        late = "a call gave no answer, and the search for what it started took too long"
+        return NoAnswer(late, SETTLED) if self.is_late(run) else None
 
     def ask(self, target_ids: Sequence[str]) -> Mapping[str, RunUpdate | None]:
         [target_id] = target_ids
@@ -53,7 +64,7 @@ class EmrEksTarget(Engine):
         return {} if found is None else {target_id: update_of(found, self._now())}
 
     def find(self, run: Run) -> str | None:
-        """The job run with the name of this attempt. Raises RuntimeError if the listing does not end."""
+        """The job run with the name of this attempt. Raises `SearchLimit` if the listing does not end."""
         cluster, name = cluster_id(str(run.request.target["virtual_cluster"])), job_name(run)
         since = datetime.fromtimestamp((_first(run) - CLOCKS) / 1000, UTC)
         asked: dict[str, Any] = {"virtualClusterId": cluster, "name": name, "createdAfter": since}
@@ -65,7 +76,7 @@ class EmrEksTarget(Engine):
             if not page.get("nextToken"):
                 return None
             asked["nextToken"] = page["nextToken"]
-        raise RuntimeError(f"expected job run {name} within {MAX_PAGES} pages of virtual cluster {cluster}, got more")
+        raise SearchLimit(f"expected job run {name} within {MAX_PAGES} pages of virtual cluster {cluster}, got more")
 
     def stop(self, target_id: str, why: str) -> None:
         cluster, job_run = cluster_and_run(target_id)

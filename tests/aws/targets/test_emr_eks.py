@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError, ConnectTimeoutError
 from chalicelib.aws.targets.emr_eks import MAX_PAGES, EmrEksTarget
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, SearchLimit, Started
 from tests.support import rows
 from tests.support.clock import HandClock
 from tests.support.eks_runs import CLUSTER, ROLE, TARGET, EksRun, EksRuns
@@ -104,11 +104,18 @@ def test_w10_a_token_that_emr_forgot_starts_nothing_twice(runs: EksRuns, target:
     runs.forget = True
     runs.clock.wait_until(runs.clock.now() + HOUR)
     assert target.start(unknown, {}) == Started(made.target_id), "it is searched for"
+    runs.refusals = [refused("AccessDeniedException")]
+    answer = target.start(unknown, {})
+    assert isinstance(answer, NoAnswer) and answer.retry_after == MINUTE, "a search that is refused is no refused start"
+    late = replace(unknown, lease_until=runs.clock.now())
     assert len(runs.runs) == 2 and target.find(unknown) == made.target_id
+    elsewhere = replace(late, request=replace(late.request, client_token="d" * 40))
+    assert isinstance(target.start(elsewhere, {}), NoAnswer), "the call could outlive its lease"
+    assert len(runs.runs) == 2
     assert target.find(run(token="c" * 40, start_requested_at=runs.clock.now())) is None
     for number in range(MAX_PAGES):
         target.start(run(token=f"{number:040}"), {})
-    with pytest.raises(RuntimeError, match="within 20 pages"):
+    with pytest.raises(SearchLimit, match="within 20 pages"):
         target.find(run(token="c" * 40))
 
 
