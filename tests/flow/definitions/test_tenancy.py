@@ -354,16 +354,18 @@ def test_o14_documents_beyond_the_bound_need_lists(monkeypatch: pytest.MonkeyPat
         create(world, "demo-b")
     assert failure.value.code == "conflict"
     assert "more than 3 documents" in failure.value.message
-    assert "of alarms, applications, buses, entry_points, execution_roles, functions, hosts" in str(failure.value.hint)
+    assert "of actions, alarms, applications, buses, engines, entry_points, execution_roles, functions" in str(
+        failure.value.hint
+    )
     world.allow("demo", entry_points=[], queues=[f"arn:aws:sqs:eu-west-1:{ACCOUNT}:sluice-target-demo-*"])
     with pytest.raises(SluiceError) as failure:
         create(world, "demo-b")
-    assert "of alarms, applications, buses, execution_roles, functions, hosts, metrics, state" in str(
+    assert "of actions, alarms, applications, buses, engines, execution_roles, functions, hosts, metrics" in str(
         failure.value.hint
     )
     assert "spark" not in str(failure.value.hint), "with entry_points, its properties are already limited"
     kinds = ("execution_roles", "applications", "topics", "functions", "buses", "state_machines", "hosts", "metrics")
-    every: dict[str, Any] = {kind: [] for kind in (*kinds, "entry_points", "alarms")}
+    every: dict[str, Any] = {kind: [] for kind in (*kinds, "actions", "engines", "entry_points", "alarms")}
     world.allow("demo", **every, queues=[f"arn:aws:sqs:eu-west-1:{ACCOUNT}:sluice-target-demo-*"])
     assert create(world, "demo-b") == "created"
     world.pass_by("2m")
