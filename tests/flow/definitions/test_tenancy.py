@@ -354,9 +354,7 @@ def test_o14_documents_beyond_the_bound_need_lists(monkeypatch: pytest.MonkeyPat
         create(world, "demo-b")
     assert failure.value.code == "conflict"
     assert "more than 3 documents" in failure.value.message
-    assert "of actions, alarms, applications, buses, engines, entry_points, execution_roles, functions" in str(
-        failure.value.hint
-    )
+    assert "of actions, alarms, applications, buses, engines, entry_points, execution_roles" in str(failure.value.hint)
     world.allow("demo", entry_points=[], queues=[f"arn:aws:sqs:eu-west-1:{ACCOUNT}:sluice-target-demo-*"])
     with pytest.raises(SluiceError) as failure:
         create(world, "demo-b")
