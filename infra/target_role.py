@@ -57,7 +57,7 @@ _QUERIES = tuple(
     for action in ("BatchGetQueryExecution", "GetQueryExecution", "ListQueryExecutions", "StartQueryExecution",
                    "StopQueryExecution")
 )  # fmt: skip
-# Athena reads and writes tables and objects with the rights of whoever starts a query.
+# Athena reads and writes tables and objects with the rights of the caller that starts a query.
 # https://docs.aws.amazon.com/athena/latest/ug/managed-policies.html#amazonathenafullaccess-managed-policy
 _TABLES = tuple(
     f"glue:{action}"

@@ -77,7 +77,7 @@ class Athena:
             if execution["Status"]["State"] not in OPEN:
                 return
             self._keep(execution, found)
-        except Exception as error:  # whatever DuckDB and S3 raise is the reason of the query
+        except Exception as error:  # the error of DuckDB or S3 is the reason of the query
             _LOG.info("query %s failed: %s", query_id, error)
             execution["Status"]["StateChangeReason"] = str(error)[:2_000]
             execution["Status"]["AthenaError"] = {"ErrorCategory": 2, "ErrorType": 1_006, "Retryable": False}

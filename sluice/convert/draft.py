@@ -78,7 +78,7 @@ class Draft:
         self.find(
             where,
             f"{what} became the workflow {added}, whose target is missing",
-            "Sluice starts Spark jobs, functions, state machines, queues, topics, callbacks and workers",
+            "a target is an engine of AWS, a function, queue, topic, callback, call of AWS's API, or worker",
             f"replace the target of workflows.{added}; until then its runs wait in the pool {UNKNOWN_POOL}",
         )
         return added

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from infra.local.endpoints import Endpoints
-from infra.local.layout import Layout
 from tests.e2e.test_target_roles import ACCOUNT, Team
 
 pytestmark = [pytest.mark.cloud, pytest.mark.long]
@@ -76,12 +75,8 @@ class Jobs(Team):
 
 @pytest.fixture
 def team(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    for name, value in cloud.environment().items():
-        monkeypatch.setenv(name, value)
-    made = Jobs(cloud)
-    yield made
-    made.remove()
-    Layout().refusals.unlink(missing_ok=True)
+    with Jobs.living(cloud, monkeypatch) as made:
+        yield made
 
 
 def test_w22_a_run_is_a_script_with_context_and_result(team: Jobs) -> None:

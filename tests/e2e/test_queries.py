@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from infra.local.endpoints import Endpoints
-from infra.local.layout import Layout
 from tests.e2e.test_target_roles import ACCOUNT, Team
 from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
@@ -48,12 +47,8 @@ class Reports(Team):
 
 @pytest.fixture
 def reports(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reports]:
-    for name, value in cloud.environment().items():
-        monkeypatch.setenv(name, value)
-    made = Reports(cloud)
-    yield made
-    made.remove()
-    Layout().refusals.unlink(missing_ok=True)
+    with Reports.living(cloud, monkeypatch) as made:
+        yield made
 
 
 def test_w22_a_run_hands_on_the_rows_of_its_query(reports: Reports) -> None:

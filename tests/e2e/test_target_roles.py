@@ -10,7 +10,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -43,6 +43,17 @@ class Team:
         self.arn = f"arn:aws:sqs:{ACCOUNT}:sluice-target-{self.name}"
         self.role = ""
         self.client.put(self.base, {})
+
+    @classmethod
+    @contextlib.contextmanager
+    def living(cls, endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Self]:
+        """A team of this class on the local cloud, whose clients use it. It is removed at the end."""
+        for name, value in endpoints.environment().items():
+            monkeypatch.setenv(name, value)
+        made = cls(endpoints)
+        yield made
+        made.remove()
+        Layout().refusals.unlink(missing_ok=True)
 
     def assumes(self, namespace: str = "", **targets: list[str]) -> None:
         """Make the role as `infra.target_role` does, and name it in the allow-list. ``namespace``: another one than the

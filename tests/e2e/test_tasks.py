@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from infra.local.endpoints import Endpoints
-from infra.local.layout import Layout
 from tests.e2e.test_target_roles import ACCOUNT, Team
 
 pytestmark = [pytest.mark.cloud, pytest.mark.long]
@@ -76,12 +75,8 @@ class Tasks(Team):
 
 @pytest.fixture
 def team(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tasks]:
-    for name, value in cloud.environment().items():
-        monkeypatch.setenv(name, value)
-    made = Tasks(cloud)
-    yield made
-    made.remove()
-    Layout().refusals.unlink(missing_ok=True)
+    with Tasks.living(cloud, monkeypatch) as made:
+        yield made
 
 
 def test_w22_a_run_is_a_program_that_reads_its_context(team: Tasks) -> None:

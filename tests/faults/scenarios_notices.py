@@ -64,7 +64,7 @@ def _recovers(world: World) -> None:
 
 
 def _recovers_at_night(world: World) -> None:
-    """Of three failures one comes before the quiet hours. The others are told at their end."""
+    """One of three failures comes before the quiet hours. Sluice sends the notices of the others when the hours end."""
     upload(world, 1)
     finish(world, _fails)
     passes(world, "2s", "1m", "3m")

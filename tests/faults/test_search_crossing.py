@@ -1,7 +1,7 @@
 """A second hint for a run whose start call got no answer, at an engine without tokens, at each step of the next call.
 
 Another message may bring it, the sweep, or the hint for the end of a lease. The search of the second one does not show
-what the first one has just started. Whatever the order, one job is started (W10, W22).
+what the first one has just started. One job is started in each order (W10, W22).
 """
 
 from __future__ import annotations

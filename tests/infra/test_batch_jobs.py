@@ -8,7 +8,7 @@ import pytest
 from moto.events.models import EventPattern
 
 from chalicelib.core.targets.batch import job_name
-from chalicelib.core.targets.step_functions import PREFIX
+from chalicelib.core.targets.target import PREFIX
 from tests.core.targets.test_batch import job, run
 
 from .resolve import Resolver

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from moto.events.models import EventPattern
 
-from chalicelib.core.targets.step_functions import PREFIX, execution_arn
+from chalicelib.core.targets.step_functions import execution_arn
+from chalicelib.core.targets.target import PREFIX
 from tests.core.targets.test_step_functions import execution, run
 from tests.support.clock import NOON
 from tests.support.state_machines import event_of

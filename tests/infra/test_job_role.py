@@ -183,7 +183,7 @@ def test_a_role_uses_the_key_of_the_buckets_through_s3_alone() -> None:
         assert not role.allows(Need(action, key))
 
 
-def test_o10_the_page_of_engines_gives_contexts_as_this_role_does() -> None:
+def test_o10_the_page_of_engines_gives_the_same_contexts() -> None:
     docs = Path(__file__).parents[2] / "docs"
     [text] = re.findall(r"```json\n(\[.*?\n\])\n```", (docs / "engines.md").read_text(), re.DOTALL)
     written = text.replace("<control bucket>", "control").replace("<namespace>", "demo")

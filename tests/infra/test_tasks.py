@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from moto.events.models import EventPattern
 
-from chalicelib.core.targets.ecs import PREFIX
+from chalicelib.core.targets.target import PREFIX
 from tests.core.targets.test_ecs import task
 from tests.support.clock import NOON
 from tests.support.ecs_tasks import event_of

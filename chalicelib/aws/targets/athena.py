@@ -21,6 +21,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.states import FailureKind
 from chalicelib.core.targets.answers import Answer, Never, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.athena import STATES, has_mark, mark, parameters_of, text_of, usage_of
+from chalicelib.core.targets.target import first_call
 from chalicelib.settings import Settings
 
 LISTED = 50  # queries of a page, and of one question about their states
@@ -60,7 +61,7 @@ class AthenaTarget(Engine):
         target = run.request.target
         if not has_mark(target["query"]):
             return None
-        since = (run.start_requested_at or run.claimed_at) - CLOCKS
+        since = first_call(run) - CLOCKS
         for page in self._pages(str(target["workgroup"])):
             found = self._described(page)
             for each in found:

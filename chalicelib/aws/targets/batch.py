@@ -23,12 +23,12 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import templates
 from chalicelib.core.targets.answers import Answer, Never, NotNow, RunUpdate, Started
 from chalicelib.core.targets.batch import CONTEXT, RUN, STOPPED, job_name, update_of
+from chalicelib.core.targets.target import tag_value
 from chalicelib.settings import Settings
 
 MAX_WHY = 1_024  # characters of a reason in TerminateJob
 # Batch accepts a longer one, and then the job fails: `Container Overrides length must be at most 8192`.
 MAX_OVERRIDES = 8_192  # characters of the overrides as JSON
-MAX_TAG = 256  # characters of the value of a tag
 LEAST_TIMEOUT, LONGER = 60, 300  # seconds: the shortest timeout of Batch; Batch's own one begins after Sluice's
 # All that Batch refuses has one code. A queue or a compute environment that is switched off, or is being changed, may
 # come back; what does not exist, or does not fit, does not.
@@ -62,7 +62,7 @@ class BatchTarget(Engine):
         return {job["jobId"]: update_of(job, self._now()) for job in found}
 
     def find(self, run: Run) -> str | None:
-        """The first job with the name of this attempt, in whatever state. The filter ignores the case of letters. A
+        """The first job with the name of this attempt, in any state. The filter ignores the case of letters. A
         queue can be deleted only when its jobs have ended, so none is found in one that does not exist.
 
         https://docs.aws.amazon.com/batch/latest/APIReference/API_ListJobs.html
@@ -103,13 +103,13 @@ def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
     filled = {
         field: templates.fill(target[field], context, field) for field in ("command", "environment", "parameters")
     }
-    variables = {name: _text(value) for name, value in filled["environment"].items()}
+    variables = {name: templates.as_text(value) for name, value in filled["environment"].items()}
     variables |= {CONTEXT: run.request.context_uri, RUN: f"{run.run_id}-{run.attempt}"}
     overrides: dict[str, Any] = {
         "environment": [{"name": name, "value": variables[name]} for name in sorted(variables)]
     }
     if filled["command"]:
-        overrides["command"] = [_text(word) for word in filled["command"]]
+        overrides["command"] = [templates.as_text(word) for word in filled["command"]]
     if "" in overrides.get("command", ()):
         where = f"command.{overrides['command'].index('')}"
         raise invalid(where, "a word of the command", "", "Batch takes no empty text; give it in environment")
@@ -129,7 +129,7 @@ def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
         "tags": _tags(run),
     }
     if filled["parameters"]:
-        request["parameters"] = {name: _text(value) for name, value in filled["parameters"].items()}
+        request["parameters"] = {name: templates.as_text(value) for name, value in filled["parameters"].items()}
     if run.run_timeout:
         request["timeout"] = {"attemptDurationSeconds": _limit(run.run_timeout)}
     if target["share_identifier"] is not None:
@@ -140,15 +140,9 @@ def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tags(run: Run) -> dict[str, str]:
-    """By the namespace, a role may terminate the jobs of its own namespace alone. A tag allows all characters of names
-    but the tilde, which names of messages and of nodes of DAGs have."""
+    """By the namespace, a role may terminate the jobs of its own namespace alone."""
     tags = {"namespace": run.workflow.partition(".")[0], "schedule": run.schedule, "workflow": run.workflow}
-    return {f"sluice:{name}": value.replace("~", "@")[:MAX_TAG] for name, value in tags.items()}
-
-
-def _text(value: Any) -> str:
-    """A value of the run context as text: what is no text becomes JSON."""
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return {f"sluice:{name}": tag_value(value) for name, value in tags.items()}
 
 
 def _limit(timeout: Millis) -> int:

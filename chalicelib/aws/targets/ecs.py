@@ -22,11 +22,11 @@ from chalicelib.core.instants import HOUR, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.ecs import STOPPED_BY, cluster_of, overrides_of, started_by, update_of
+from chalicelib.core.targets.target import first_call, tag_value
 from chalicelib.settings import Settings
 
 TOKEN: Millis = HOUR  # for so long a token is known surely
 MAX_STOP_REASON = 255  # characters
-MAX_TAG = 256  # characters of a tag's value
 # Failures of an answer that the same call will meet again. Others, such as missing capacity, pass.
 # https://docs.aws.amazon.com/AmazonECS/latest/developerguide/api_failures_messages.html
 _FINAL = re.compile(r"ATTRIBUTE|INACTIVE|LOCATION|MISSING|MemberOf")
@@ -53,8 +53,7 @@ class EcsTarget(Engine):
             asked = request_of(run, context)
         except SluiceError as error:
             return Never(f"{error.field}: {error.message}; {error.hint}")
-        first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
-        if run.unknown_answer and self._now() - first >= TOKEN and (found := self.find(run)) is not None:
+        if run.unknown_answer and self._now() - first_call(run) >= TOKEN and (found := self.find(run)) is not None:
             return Started(found)
         try:
             answer = self._client.run_task(**asked)
@@ -149,7 +148,7 @@ def request_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
         "startedBy": started_by(run),
         "networkConfiguration": {"awsvpcConfiguration": network},
         "overrides": overrides_of(run, context),
-        "tags": [{"key": key, "value": _tag(value)} for key, value in tags.items()],
+        "tags": [{"key": key, "value": tag_value(value)} for key, value in tags.items()],
         **place,
         **({"platformVersion": version} if version else {}),
     }
@@ -161,11 +160,6 @@ def _failed(failures: Sequence[Mapping[str, Any]]) -> Answer:
     why = "; ".join(texts) or "it placed no task, and gave no reason"
     final = any(_FINAL.match(str(each.get("reason"))) for each in failures)
     return Never(f"ECS refused the start: {why}") if final else NotNow(f"ECS refused for now: {why}")
-
-
-def _tag(name: str) -> str:
-    """A name as the value of a tag. The tilde, which no tag has, becomes ``@``, which no name has."""
-    return name.replace("~", "@")[:MAX_TAG]
 
 
 def build(clients: Clients, settings: Settings) -> EcsTarget:

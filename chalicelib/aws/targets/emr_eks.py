@@ -22,6 +22,7 @@ from chalicelib.core.instants import HOUR, MINUTE, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.emr_eks import cluster_and_run, cluster_id, id_of, job_name, log_address, update_of
+from chalicelib.core.targets.target import first_call
 from chalicelib.settings import Settings
 
 TOKEN: Millis = HOUR
@@ -42,7 +43,7 @@ class EmrEksTarget(Engine):
         region, wanted = self._client.meta.region_name, str(run.request.target["virtual_cluster"]).split(":")
         if len(wanted) > 3 and wanted[3] != region:
             return Never(f"expected a virtual cluster in the region of the stack, {region}, got {':'.join(wanted)}")
-        if run.unknown_answer and self._now() - _first(run) >= TOKEN and (known := self._searched(run)) is not None:
+        if run.unknown_answer and self._now() - first_call(run) >= TOKEN and (known := self._searched(run)) is not None:
             return known
         answer = self._client.start_job_run(**request_of(run))
         return Started(id_of(answer["virtualClusterId"], answer["id"]))
@@ -66,7 +67,7 @@ class EmrEksTarget(Engine):
     def find(self, run: Run) -> str | None:
         """The job run with the name of this attempt. Raises `SearchLimit` if the listing does not end."""
         cluster, name = cluster_id(str(run.request.target["virtual_cluster"])), job_name(run)
-        since = datetime.fromtimestamp((_first(run) - CLOCKS) / 1000, UTC)
+        since = datetime.fromtimestamp((first_call(run) - CLOCKS) / 1000, UTC)
         asked: dict[str, Any] = {"virtualClusterId": cluster, "name": name, "createdAfter": since}
         for _ in range(MAX_PAGES):
             page = self.twice(self._client.list_job_runs, **asked)
@@ -115,10 +116,6 @@ def request_of(run: Run) -> dict[str, Any]:
             "monitoringConfiguration": {"s3MonitoringConfiguration": {"logUri": log_address(run)}}
         },
     }
-
-
-def _first(run: Run) -> int:
-    return run.start_requested_at if run.start_requested_at is not None else run.claimed_at
 
 
 def build(clients: Clients, settings: Settings) -> EmrEksTarget:

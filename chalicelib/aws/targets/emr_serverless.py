@@ -18,8 +18,9 @@ from chalicelib.core.limits import names
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import EMR_STATE, RunState
 from chalicelib.core.targets import emr_reason
-from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, Started
+from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.bills import Usage
+from chalicelib.core.targets.target import first_call, tag_value
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -33,7 +34,6 @@ CLOCKS = 2 * MINUTE  # the largest expected difference between EMR's clock and S
 MAX_PAGES_FOUND = 40  # pages of fifty runs: 2,000 runs created within a few minutes
 MAX_REFUSALS = 4  # throttled calls of one page: pauses of 1 + 2 + 4 seconds
 BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
-MAX_TAG = 256  # characters of a tag's value
 
 # A start call answers within a second. After the timeout the next call has the same token.
 CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
@@ -89,7 +89,7 @@ class EmrServerlessTarget:
             "name": run.request.name,
             "jobDriver": {"sparkSubmit": driver_of(run)},
             "configurationOverrides": {"monitoringConfiguration": logs},
-            "tags": {"sluice:schedule": _tag(run.schedule), "sluice:workflow": _tag(run.workflow)},
+            "tags": {"sluice:schedule": tag_value(run.schedule), "sluice:workflow": tag_value(run.workflow)},
             **limit,
         }
 
@@ -98,7 +98,7 @@ class EmrServerlessTarget:
         try:
             found = self._twice(self._client.get_job_run, applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
-            return RunUpdate("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, outcome="lost")
+            return RunUpdate("FAILED", first_call(run), UNKNOWN, run.target_id, outcome="lost")
         except ClientError as error:
             if code_of(error) in emr_answers.NOT_NOW:
                 return None  # throttled: the next check polls this run again
@@ -127,7 +127,7 @@ class EmrServerlessTarget:
 
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
         """Those of the wanted job runs that are on the first pages of the listing, newest first."""
-        oldest = min(run.start_requested_at or run.claimed_at for run in wanted.values())
+        oldest = min(first_call(run) for run in wanted.values())
         since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # wide: pages are few, newest first
         request: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
         found: list[dict[str, Any]] = []
@@ -149,17 +149,17 @@ class EmrServerlessTarget:
         """The job run that an unanswered start call has started; None if there is none.
 
         The listing covers the time from the first call to the end of the last call's lease, extended by the clock
-        difference. These are a few pages, independent of the number of runs a day. Raises RuntimeError beyond them.
+        difference. These are a few pages, independent of the number of runs a day. Raises `SearchLimit` beyond them.
         """
         application_id = run.request.target["application_id"] or self._application_id
-        first = run.start_requested_at or run.claimed_at
+        first = first_call(run)
         for page in islice(self.pages(application_id, first, run.lease_until), MAX_PAGES_FOUND):
             for found in page["jobRuns"]:
                 if found.get("name") == run.request.name:
                     return f"{application_id}/{found['id']}"
             if not page.get("nextToken"):
                 return None
-        raise RuntimeError(f"expected run {run.request.name} within {MAX_PAGES_FOUND} pages of job runs, got more")
+        raise SearchLimit(f"expected run {run.request.name} within {MAX_PAGES_FOUND} pages of job runs, got more")
 
     def pages(self, application_id: str, after: Instant, before: Instant | None = None) -> Iterator[Any]:
         """The pages of job runs that were created between two instants, newest first, at the rate that EMR bears. The
@@ -223,14 +223,6 @@ def _may_repeat(run: Run) -> bool:
     """Whether a start call may be repeated at once. The permit of a policy is for one instant, which has passed by
     then. The pace of the application tolerates one more call."""
     return all(names.is_target_pace(limit) or not names.is_pace(limit) for limit in run.permits)
-
-
-def _tag(name: str) -> str:
-    """A name as the value of a tag. A tag allows all characters of names but the tilde, which names of messages and of
-    nodes of DAGs have. It becomes `@`, which no name contains.
-
-    https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html: `[A-Za-z0-9 /_.:=+@-]*`"""
-    return name.replace("~", "@")[:MAX_TAG]
 
 
 def _update(found: Mapping[str, Any], run: Run) -> RunUpdate | None:

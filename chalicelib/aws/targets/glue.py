@@ -20,6 +20,7 @@ from chalicelib.core.instants import MINUTE, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NotNow, RunUpdate, SearchLimit, Started
 from chalicelib.core.targets.glue import arguments_of, id_of, is_of, job_and_run, name_of, update_of
+from chalicelib.core.targets.target import first_call
 from chalicelib.settings import Settings
 
 CLOCKS = 2 * MINUTE  # the largest expected difference between Glue's clock and Sluice's
@@ -83,7 +84,7 @@ class GlueTarget(Engine):
         `SearchLimit` if there are too many since then, and TimeoutError if a start call becomes too late meanwhile."""
         calls = run.lease_until is not None and run.lease_until > self._now()
         job = name_of(str(run.request.target["job"]))
-        first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
+        first = first_call(run)
         found: str | None = None
         request: dict[str, Any] = {"JobName": job, "MaxResults": LISTED}
         for _ in range(MAX_PAGES):

@@ -95,7 +95,7 @@ class StateChange:
     ``kind`` is the type of the target, ``state`` the target's name of the state. ``update`` is None if Sluice has no
     state for it. ``run_name`` is ``<run id>-<attempt>``, if the event has it. ``complete``: a poll of the target would
     return no more than the event contains, so Sluice does not poll. ``place`` is where the run is, as `Target.place_of`
-    says it: whoever may start something in another place may give it the name of any run.
+    says it: a user who may start something in another place may give it the name of any run.
     """
 
     kind: str

@@ -17,8 +17,7 @@ from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.targets import templates
 from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.bills import FARGATE, Prices, Usage
-from chalicelib.core.targets.step_functions import PREFIX
-from chalicelib.core.targets.target import ARN, REGION, Log, NoLog, PollInterval, Target
+from chalicelib.core.targets.target import ARN, PREFIX, REGION, Log, NoLog, PollInterval, Target, attempt_name
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 _OWN = rf"{ARN}batch:{REGION}:\d{{12}}:"
@@ -183,8 +182,7 @@ def _name_of(queue: str) -> str:
 
 def job_name(run: Run) -> str:
     """The name of the job of this attempt. It never changes, so a search finds what an unanswered call has started."""
-    label = re.sub(r"[^0-9A-Za-z_-]", "-", run.schedule.rpartition(".")[2])[:MAX_LABEL]
-    return f"{PREFIX}{label}-{run.request.client_token}"
+    return attempt_name(run, MAX_LABEL)
 
 
 def run_name_of(job: Mapping[str, Any]) -> str | None:

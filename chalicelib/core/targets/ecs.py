@@ -17,10 +17,8 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import templates
 from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.bills import FARGATE, Prices, Usage
-from chalicelib.core.targets.target import REGION, Log, NoLog, PollInterval, Target
+from chalicelib.core.targets.target import PREFIX, REGION, Log, NoLog, PollInterval, Target
 
-# Begins `startedBy` of the tasks that Sluice starts. The rule of the template contains it, too.
-PREFIX = "sluice-"
 CONTEXT, RUN = "SLUICE_CONTEXT", "SLUICE_RUN"  # what a program finds in its environment
 STOPPED_BY = "Sluice: "  # begins the reason of a task that Sluice has stopped
 # https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html: `overrides` as JSON.
@@ -127,10 +125,10 @@ def overrides_of(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
     variables = {**given, CONTEXT: run.request.context_uri, RUN: f"{run.run_id}-{run.attempt}"}
     own: dict[str, Any] = {
         "name": stored["container"],
-        "environment": [{"name": name, "value": _text(value)} for name, value in sorted(variables.items())],
+        "environment": [{"name": name, "value": templates.as_text(value)} for name, value in sorted(variables.items())],
     }
     if stored.get("command"):
-        own["command"] = [_text(word) for word in templates.fill(stored["command"], context, "command")]
+        own["command"] = [templates.as_text(word) for word in templates.fill(stored["command"], context, "command")]
     found = {"containerOverrides": [own]}
     if (size := len(json.dumps(found))) > MAX_OVERRIDES:
         hint = "let the program read what is large from its run context"
@@ -218,7 +216,3 @@ def _billed(task: Mapping[str, Any], ended: Instant, at: Callable[[Any], Instant
 
 def _is_sized(task: Mapping[str, Any]) -> bool:
     return all(re.fullmatch(r"\d+", str(task.get(name))) for name in ("cpu", "memory"))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -6,7 +6,6 @@ emr-7.5.0-latest, entry_point: s3://code/clean.py}``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,8 +19,7 @@ from chalicelib.core.states import RunState
 from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.emr_serverless import named_by_program
-from chalicelib.core.targets.step_functions import PREFIX
-from chalicelib.core.targets.target import ARN, REGION, Log, NoLog, PollInterval, Target
+from chalicelib.core.targets.target import ARN, REGION, Log, NoLog, PollInterval, Target, attempt_name
 
 _ID = r"[0-9a-z]{1,64}"
 VirtualCluster = Annotated[
@@ -120,8 +118,7 @@ def log_address(run: Run) -> str:
 def job_name(run: Run) -> str:
     """The name of the job run of this attempt. It never changes, so a search finds what an unanswered call has
     started."""
-    label = re.sub(r"[^0-9A-Za-z_-]", "-", run.schedule.rpartition(".")[2])[:MAX_LABEL]
-    return f"{PREFIX}{label}-{run.request.client_token}"
+    return attempt_name(run, MAX_LABEL)
 
 
 def cluster_id(virtual_cluster: str) -> str:

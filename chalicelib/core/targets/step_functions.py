@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,7 +15,7 @@ from chalicelib.core.results import Result
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.targets.answers import RunUpdate, StateChange
-from chalicelib.core.targets.target import ARN, REGION, Log, NoLog, PollInterval, Target
+from chalicelib.core.targets.target import ARN, PREFIX, REGION, Log, NoLog, PollInterval, Target, attempt_name
 
 # A version or an alias may follow the name. `/` is excluded: it precedes the label of a Distributed Map, which cannot
 # be started.
@@ -36,8 +35,6 @@ _STATES: Mapping[str, tuple[RunState, FailureKind]] = {
     "TIMED_OUT": ("FAILED", "timed_out"),
     "ABORTED": ("CANCELLED", "failed"),
 }
-# Begins the names of executions that Sluice starts. The rule and the roles of the template contain it, too.
-PREFIX = "sluice-"
 MAX_LABEL = 32  # characters; prefix, label and token together have at most 80, the limit of a name
 STOPPED = "Sluice.Stopped"  # the error of an execution that Sluice has stopped
 MAX_REASON = 4_000  # characters of error and cause that a run row keeps; a cause may have 32,768
@@ -121,8 +118,7 @@ def result_of(output: str | None) -> Result:
 def execution_name(run: Run) -> str:
     """The name of the execution of this attempt. It never changes, so a repeated start call starts no other execution.
     CloudWatch Logs accepts all its characters, too."""
-    label = re.sub(r"[^0-9A-Za-z_-]", "-", run.schedule.rpartition(".")[2])[:MAX_LABEL]
-    return f"{PREFIX}{label}-{run.request.client_token}"
+    return attempt_name(run, MAX_LABEL)
 
 
 def execution_arn(run: Run) -> str:

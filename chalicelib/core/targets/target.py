@@ -7,6 +7,7 @@ package has an entry for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -16,7 +17,7 @@ from pydantic import Field, model_validator
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Document, Duration, EventType, spanning
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, MINUTE, SECOND, Millis
+from chalicelib.core.instants import DAY, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.limits.permits import Pace, PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.run import Run
@@ -32,6 +33,10 @@ MAX_AWS_CALL: Millis = 30 * SECOND
 # Parts of the regular expressions that check ARNs.
 REGION = r"[a-z]{2}[a-z-]+-\d"
 ARN = r"^arn:aws[a-z-]*:"
+
+# Begins the names of all that Sluice starts. The rule and the roles of the template contain it, too.
+PREFIX = "sluice-"
+MAX_TAG = 256  # characters of a tag's value
 
 Group = Annotated[str, Field(pattern=r"^[!-~]{1,128}$")]  # of messages of a FIFO queue or topic
 
@@ -222,6 +227,26 @@ class Formatted(Delivered):
         if self.event_type is not None and self.format is None:
             raise invalid("event_type", "an event_type with format: cloudevents", "no format", "add the format")
         return self
+
+
+def attempt_name(run: Run, most_of_schedule: int) -> str:
+    """``sluice-<schedule>-<token>``, the name of an attempt at a target that finds a run by its name. It never changes,
+    so a search finds what an unanswered call has started. CloudWatch Logs accepts all its characters, too."""
+    label = re.sub(r"[^0-9A-Za-z_-]", "-", run.schedule.rpartition(".")[2])[:most_of_schedule]
+    return f"{PREFIX}{label}-{run.request.client_token}"
+
+
+def first_call(run: Run) -> Instant:
+    """When the first start call of an attempt began, or the run was claimed."""
+    return run.start_requested_at if run.start_requested_at is not None else run.claimed_at
+
+
+def tag_value(name: str) -> str:
+    """A name as the value of a tag. A tag allows all characters of names but the tilde, which names of messages and of
+    nodes of DAGs have. It becomes `@`, which no name contains.
+
+    https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html: `[A-Za-z0-9 /_.:=+@-]*`"""
+    return name.replace("~", "@")[:MAX_TAG]
 
 
 def require_lifecycle(

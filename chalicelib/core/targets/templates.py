@@ -52,13 +52,18 @@ def fill(template: Any, context: Mapping[str, Any], field: str) -> Any:
     return template
 
 
+def as_text(value: Any) -> str:
+    """A value where only a text can be: what is no text becomes JSON."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
 def _filled(text: str, context: Mapping[str, Any], field: str) -> Any:
     if whole := _PLACEHOLDER.fullmatch(text):
         return _value(whole[1].strip(), context, field)
 
     def written(found: re.Match[str]) -> str:
         value = _value(found[1].strip(), context, field)
-        return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        return as_text(value)
 
     return _PLACEHOLDER.sub(written, text)
 

@@ -181,7 +181,7 @@ def test_w10_another_attempt_and_another_case_are_not_found(jobs: BatchJobs, tar
     first = target.start(run(), CONTEXT)
     jobs.clock.pass_by("1s")
     target.start(run(), CONTEXT)
-    assert first == Started(target.find(run()) or ""), "the first of two, on whatever page"
+    assert first == Started(target.find(run()) or ""), "the first of two, on any page"
 
 
 @pytest.mark.parametrize("why", [f"JobQueue {QUEUE} not found.", f"Job queue {QUEUE} does not exist"])
