@@ -12,10 +12,10 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.aws.targets.emr_serverless import MAX_PAGES_FOUND, EmrServerlessTarget
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Started
+from chalicelib.core.targets.answers import SearchLimit, Started
 from chalicelib.wiring import SystemClock
 from sluice.operations.listings import started_since
 from tests.core.builders import NOON, run
@@ -241,6 +241,14 @@ def test_w7_a_run_is_searched_from_its_first_call_on() -> None:
     target, _ = finding(listing)
     assert target.find(unanswered("late", lease_until=None)) == "00app/jr-late"
     assert target.find(unanswered("early", lease_until=None)) is None, "it was created before the first call"
+
+
+def test_w7_a_search_beyond_its_pages_is_no_answer_none() -> None:
+    """A withdrawal then ends the run, and says that it may run all the same."""
+    target, paused = finding(Listing({f"run{number}": NOON + 1000 for number in range(50 * MAX_PAGES_FOUND + 1)}))
+    with pytest.raises(SearchLimit, match="within 40 pages of job runs"):
+        target.find(unanswered("other"))
+    assert len(paused) >= MAX_PAGES_FOUND - 1
 
 
 def test_o4_the_job_runs_since_an_instant_are_listed(emr: Emr) -> None:
