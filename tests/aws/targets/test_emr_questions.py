@@ -243,7 +243,7 @@ def test_w7_a_run_is_searched_from_its_first_call_on() -> None:
     assert target.find(unanswered("early", lease_until=None)) is None, "it was created before the first call"
 
 
-def test_w7_a_search_beyond_its_pages_is_no_answer_none() -> None:
+def test_w7_a_search_ends_after_forty_pages() -> None:
     """A withdrawal then ends the run, and says that it may run all the same."""
     target, paused = finding(Listing({f"run{number}": NOON + 1000 for number in range(50 * MAX_PAGES_FOUND + 1)}))
     with pytest.raises(SearchLimit, match="within 40 pages of job runs"):
