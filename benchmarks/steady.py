@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -50,16 +50,22 @@ def once(progress: Progress) -> dict[str, Any]:
         return {**figures(queue.drain(), jobs), "recorded": recorded, "part_cpu_s": sampler.used()}
 
 
-def spread_out(cloud: Running, per_second: int, seconds: int, ahead_s: int, stored: Callable[[int], None]) -> int:
-    """Store schedules that fire once, so many due in each second, the first ones ``ahead_s`` from now. ``stored`` gets
-    how many there are so far. Returns the first instant in epoch ms."""
+def spread_out(
+    cloud: Running, per_second: int, seconds: int, ahead_s: int, stored: Callable[[int], None],
+    workflows: Sequence[str] = (WORKFLOW,),
+) -> int:  # fmt: skip
+    """Store schedules that fire once, so many due in each second, the first ones ``ahead_s`` from now. The seconds
+    take turns among the workflows. ``stored`` gets how many there are so far. Returns the first instant in epoch ms."""
     ports = ports_of(cloud)
     now = ports.clock.now() // SECOND * SECOND
     groups = [
-        ([f"{NAMESPACE}.{APP}.s{second:03d}x{number:02d}" for number in range(per_second)], ahead_s + second)
+        (
+            [f"{NAMESPACE}.{APP}.s{second:03d}x{number:02d}" for number in range(per_second)],
+            shot(workflows[second % len(workflows)], ahead_s + second),
+        )
         for second in range(seconds)
     ]
-    for count in load_each(ports.ledger, [(names, shot(WORKFLOW, due_s)) for names, due_s in groups], now):
+    for count in load_each(ports.ledger, groups, now):
         stored(count)
     return now + ahead_s * SECOND
 

@@ -7,8 +7,9 @@ lateness does not count: they start processes, such as those of Lambdas.
 The rate is doubled until it does not hold, each time for a minute, and bisected to a tenth. Then the rate that was
 found is played for five minutes. If it does not hold for so long, it is lowered by a tenth, and played again.
 
-Sluice runs on its local cloud, a new one for each probe, and each fire is a message in a queue of it. The others are
-those of `peers`: each fire is a line that the worker appends to a file, which costs less.
+Sluice runs on its local cloud, a new one for each probe, and each fire is a message in a queue. The seconds take turns
+among `QUEUES` queues: each receive from a queue of the local cloud passes all of its messages, so short ones are read
+sooner. The others are those of `peers`: each fire is a line that the worker appends to a file, which costs less.
 
     SLUICE_BENCH_PROBE_S=60 SLUICE_BENCH_CONFIRM_S=300     seconds of a probe, and of the confirmation
     SLUICE_BENCH_WARM_S=10                                 seconds before, whose lateness does not count
@@ -21,6 +22,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rich.table import Table
 
@@ -46,7 +48,9 @@ WARM_S = int(os.environ.get("SLUICE_BENCH_WARM_S", "10"))
 CHOSEN = tuple(filter(None, os.environ.get("SLUICE_BENCH_SCHEDULERS", "").lower().split(",")))
 # Schedules are stored at this pace or faster. They must be there before a tick prepares the first of them.
 STORED_PER_S = 300
-POLL_EVERY_S = 1.0
+QUEUES = 20
+POLL_EVERY_S = 1.0  # after the last instant
+POLL_SELDOM_S = 10.0  # before: each count costs a call for each queue
 GRACE_S = 30.0  # after the last instant; what has not come by then is missed
 LATE = 0.01  # with a larger share of the fires late, the p99 is not below the limit
 HEADS = ("scheduler", "a second", "for, s", "p50 ms", "p99 ms", "max ms", "doubled", "did not hold", "probes")
@@ -135,20 +139,31 @@ def play_ours(per_second: int, seconds: int, progress: Progress) -> Probe:
     jobs = per_second * every_s
     progress("starting a cloud")
     with own_cloud() as cloud:
-        queue = TargetQueue(lambda: cloud.client("sqs"), "sustained")
-        deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
+        queues = {
+            f"{WORKFLOW}{number}": TargetQueue(lambda: cloud.client("sqs"), f"sustained-{number}")
+            for number in range(QUEUES)
+        }
+        deploy(cloud, {"workflows": {name: queue.workflow() for name, queue in queues.items()}})
         ahead = our_ahead_s(jobs)
-        first = steady.spread_out(cloud, per_second, every_s, ahead, lambda count: progress("stored", count, jobs))
+        first = steady.spread_out(
+            cloud, per_second, every_s, ahead, lambda count: progress("stored", count, jobs), tuple(queues)
+        )
         first_s = first / 1000
         if time.time() > first_s - steady.AHEAD_S + 1:
             raise RuntimeError(f"expected {jobs:,} schedules to be stored within {ahead - steady.AHEAD_S} s, got fewer")
         progress("waiting for the first instant")
         time.sleep(max(0.0, first_s - time.time()))
-        missing = jobs - all_or_late(queue.count, jobs, first_s + every_s, most, progress)
+        counted = partial(_count, queues.values())
+        missing = jobs - all_or_late(counted, jobs, first_s + every_s, most, progress)
         if missing > most:
             return too_few(per_second, seconds, missing)
         progress("reading the messages")
-        return probe_of(per_second, seconds, queue.drain(), first)
+        arrivals = [arrival for queue in queues.values() for arrival in queue.drain()]
+        return probe_of(per_second, seconds, arrivals, first)
+
+
+def _count(queues: Iterable[TargetQueue]) -> int:
+    return sum(queue.count() for queue in queues)
 
 
 def our_ahead_s(jobs: int) -> int:
@@ -202,7 +217,7 @@ def all_or_late(count: Callable[[], int], jobs: int, last_s: float, most: float,
         progress("arrived", arrived, jobs)
         if arrived >= jobs or late_s > GRACE_S or (late_s > LIMIT_MS / 1000 and jobs - arrived > most):
             return arrived
-        time.sleep(POLL_EVERY_S)
+        time.sleep(max(POLL_EVERY_S, min(POLL_SELDOM_S, -late_s)))
 
 
 def row_of(one: Measured) -> tuple[str, ...]:

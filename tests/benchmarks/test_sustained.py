@@ -302,13 +302,14 @@ def test_a_probe_of_a_peer_counts_its_fires(clock: Clock, monkeypatch: pytest.Mo
 
 
 class Queue:
-    """A target with some messages."""
+    """A target with some messages. Called for one of the queues, it has those of the seconds whose turn that is."""
 
     def __init__(self, messages: list[Arrival]) -> None:
         self._messages = messages
 
     def __call__(self, client: object, name: str) -> Queue:
-        return self
+        turn = int(name.rpartition("-")[2])
+        return Queue([one for one in self._messages if (one.nominal_at // 1000 - FIRST) % sustained.QUEUES == turn])
 
     def workflow(self) -> dict[str, Any]:
         return {}
@@ -339,7 +340,10 @@ def test_schedules_that_are_stored_too_late_are_no_probe(clock: Clock, monkeypat
 def faked(monkeypatch: pytest.MonkeyPatch, queue: Queue, clock: Clock, took_s: float) -> None:
     """No cloud, and schedules that are stored in so many seconds."""
 
-    def spread_out(cloud: object, per_second: int, seconds: int, ahead_s: int, stored: Any) -> int:
+    def spread_out(
+        cloud: object, per_second: int, seconds: int, ahead_s: int, stored: Any, workflows: tuple[str, ...]
+    ) -> int:  # fmt: skip
+        assert len(workflows) == sustained.QUEUES
         first = round((clock.now + ahead_s) * 1000)
         clock.sleep(took_s)
         stored(per_second * seconds)

@@ -18,6 +18,7 @@ from chalicelib.ports import Ports
 AGAIN: Millis = 2 * SECOND
 CLOCKS: Millis = SECOND  # that the clocks of two invocations may differ
 MAX_TRIES = 3  # to take a lease; each conflict means that another invocation has just leased some of the same jobs
+SEVERAL = 10  # jobs of one instant for which it pays to look whether a batch has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,30 @@ class Kept:
 
     lost: frozenset[str]
     lapsed: bool
+
+
+class Elsewhere:
+    """Looks up which jobs other invocations deliver in their batches, to leave them alone. The leases of an instant are
+    read once: one that is renewed later counts as ended when it would have ended."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._read: dict[Instant, tuple[DeliveryLease, ...]] = {}
+
+    def ends(self, jobs: Iterable[Job]) -> dict[str, Instant]:
+        """The marks of the jobs that are leased in a batch, each with the end of that lease. Jobs that are not due yet,
+        or of whose instant there are not `SEVERAL`, are not looked up."""
+        found: dict[str, Instant] = {}
+        now = self._ports.clock.now()
+        for due, group in _by_due(jobs).items():
+            if due > now or len(group) < SEVERAL:
+                continue
+            if due not in self._read:
+                self._read[due] = self._ports.jobs.delivery_leases(due, ())
+            living = [lease for lease in self._read[due] if lease.leased_until > now]
+            ends = {mark: lease.leased_until for lease in living for mark in lease.covered}
+            found |= {mark: ends[mark] for mark in map(core.mark, group) if mark in ends}
+        return found
 
 
 class Leases:

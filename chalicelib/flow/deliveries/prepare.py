@@ -39,6 +39,7 @@ from chalicelib.flow.deliveries import bundles
 from chalicelib.flow.deliveries.books import MAX_WRITES
 from chalicelib.flow.deliveries.ends import Ready, called_run, ready_of
 from chalicelib.flow.deliveries.join import Joining
+from chalicelib.flow.deliveries.leases import Elsewhere
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.runs import context
@@ -52,14 +53,29 @@ DETACHED_WRITES = 4  # that detach a job in its queue
 MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a batch would have read it twice
 
 
+class Busy(NamedTuple):
+    """A job that another invocation delivers in a batch; its lease ends at ``until``."""
+
+    ref: Ref
+    until: Instant
+
+
+class Gone(NamedTuple):
+    """A job that does not exist any more: it is delivered, or dropped."""
+
+    ref: Ref
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """The deliveries that are ready, the jobs that wait for permits of their policies, and the refs that need a check
-    one by one. ``counts`` are the counts of closings of their namespaces, from before the rows were read."""
+    one by one. ``busy`` are those that another invocation delivers, each with the end of its lease. ``counts`` are the
+    counts of closings of their namespaces, from before the rows were read."""
 
     ready: tuple[Ready, ...]
     others: tuple[Ref, ...]
     joining: tuple[Joining, ...] = ()
+    busy: tuple[Busy, ...] = ()
     counts: Counts = field(default_factory=dict)
 
 
@@ -71,22 +87,32 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     namespaces = {ref.parts[0].partition(".")[0] for ref in fires_only}
     now = ports.clock.now()
     counts = closings.settled(ports.jobs.closings(namespaces), now)
-    found: list[Ready | Joining] = []
-    parsed, at = Parsed(), max(due, ports.clock.now())
+    found: list[Ready | Joining | Busy | Gone] = []
+    parsed, elsewhere, at = Parsed(), Elsewhere(ports), max(due, ports.clock.now())
     for part in _parts(fires_only, BATCH_SIZE):
-        found += _prepare(ports, part, at, parsed)
+        found += _prepare(ports, part, at, parsed, elsewhere)
     known = {each.row_ref if isinstance(each, Ready) else each.ref for each in found}
     others = tuple(ref for ref in refs if ref not in known)
     ready = tuple(each for each in found if isinstance(each, Ready))
-    return Batch(ready, others, tuple(each for each in found if isinstance(each, Joining)), counts)
+    joining = tuple(each for each in found if isinstance(each, Joining))
+    return Batch(ready, others, joining, tuple(each for each in found if isinstance(each, Busy)), counts)
 
 
-def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready | Joining]:
+def _prepare(
+    ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed, elsewhere: Elsewhere
+) -> Iterable[Ready | Joining | Busy | Gone]:
     named = {ref: (ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs}
     wanted: list[Key] = [kinds.key(Job, *key) for key in named.values()]
     wanted += [kinds.key(ScheduleState, schedule) for schedule, _, _ in named.values()]
     seen = ports.prefetch.read(ports, wanted)
-    jobs = {ref: job for ref, key in named.items() if (job := seen.rows.get(Job, *key)) is not None and not job.closed}
+    rows = {ref: seen.rows.get(Job, *key) for ref, key in named.items()}
+    yield from (Gone(ref) for ref, job in rows.items() if job is None)
+    jobs = {ref: job for ref, job in rows.items() if job is not None and not job.closed}
+    # A late job may have been hinted again while another invocation delivers it: then its other rows need no read.
+    ends = elsewhere.ends(jobs.values())
+    busy = {ref: until for ref, job in jobs.items() if (until := ends.get(delivery_lease.mark(job))) is not None}
+    yield from (Busy(ref, until) for ref, until in busy.items())
+    jobs = {ref: job for ref, job in jobs.items() if ref not in busy}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
     seen = seen.prefetch.read(seen, _waiting(seen, jobs.values(), parsed))
     for ref, job in jobs.items():

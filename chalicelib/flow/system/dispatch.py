@@ -17,7 +17,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.core.targets import registry
 from chalicelib.flow.deliveries.join import Joining, announce, join
-from chalicelib.flow.deliveries.prepare import Batch, prepare
+from chalicelib.flow.deliveries.prepare import Batch, Busy, prepare
 from chalicelib.flow.deliveries.send import Leased, lease, send
 from chalicelib.flow.each import run_each
 from chalicelib.flow.runs import follow as run_follow
@@ -85,7 +85,17 @@ def begin(ports: Ports, refs: Sequence[Ref], due: Instant) -> Begun:
     """Prepare and lease the deliveries among these rows, mostly before their instant. Sends nothing to a target."""
     batch = prepare(ports, refs, due)
     announce(ports, batch.joining)
+    _hint_again(ports, batch.busy)
     return Begun(due, batch, lease(ports, batch.ready, due, batch.counts))
+
+
+def _hint_again(ports: Ports, busy: Sequence[Busy]) -> None:
+    """Hint what another invocation delivers for the end of its lease, in case it has crashed."""
+    later: dict[Instant, list[Ref]] = {}
+    for each in busy:
+        later.setdefault(each.until, []).append(each.ref)
+    for until, refs in later.items():
+        _hand_on(ports, refs, until)
 
 
 def finish(ports: Ports, begun: Begun) -> tuple[tuple[Ref, ...], list[Ref]]:
@@ -121,10 +131,10 @@ def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
     return failed
 
 
-def _hand_on(ports: Ports, refs: Sequence[Ref]) -> None:
+def _hand_on(ports: Ports, refs: Sequence[Ref], due: Instant = 0) -> None:
     now = ports.clock.now()
     for start in range(0, len(refs), HANDED_ON):
-        ports.hints.send(refs[start : start + HANDED_ON], now, now)
+        ports.hints.send(refs[start : start + HANDED_ON], max(due, now), now)
 
 
 def _dispatched(ports: Ports, ref: Ref) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows import kinds
+from chalicelib.core.rows import delivery_lease, kinds
 from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import TableName
@@ -18,6 +18,7 @@ from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import shards
+from chalicelib.flow.deliveries.leases import Elsewhere
 from chalicelib.flow.each import committed, run_each
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -104,7 +105,7 @@ class Swept:
 def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, polls: int) -> Swept:
     """Hint and lease the overdue rows among these refs of an eventually consistent index. ``polls``: about how many
     runs EMR may be asked. The tick alone sends such hints, because all of them share EMR's rate."""
-    swept, asked, deferred = Swept(), 0, _Deferred(ports)
+    swept, asked, deferred, elsewhere = Swept(), 0, _Deferred(ports), Elsewhere(ports)
     for start in range(0, len(refs), sweep.SLICE):
         if start and (ports.clock.now() >= ends_at or not ports.has_time(SLOW)):
             swept.left = len(refs) - start
@@ -113,8 +114,9 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
         found = deferred.left_out(_examine(ports, now, refs[start : start + sweep.SLICE], swept.failed))
         swept.oldest = max([swept.oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
         found, asks = _with_polls(found, now, max(0, polls - asked))
-        _hint(ports, found, asks, now, asked)
-        swept.failed += _lease_all(ports, now, found)
+        busy = _busy(elsewhere, found)
+        _hint(ports, found, asks, busy, now, asked)
+        swept.failed += _lease_all(ports, now, [(ref, row) for ref, row in found if ref not in busy])
         swept.hinted, asked = swept.hinted + len(found), asked + len(asks)
     return swept
 
@@ -128,11 +130,27 @@ def _with_polls(
     return [(ref, row) for ref, row in found if ref in asks or ref not in questions], asks
 
 
-def _hint(ports: Ports, found: Sequence[tuple[Ref, Found]], asks: Sequence[Ref], now: Instant, asked: int) -> None:
+def _busy(elsewhere: Elsewhere, found: Sequence[tuple[Ref, Found]]) -> dict[Ref, Instant]:
+    """The jobs that an invocation delivers in a batch, each with the end of its lease. Their rows are not leased: that
+    would be a write for each, while a burst that is late has too much work already."""
+    jobs = {ref: row for ref, row in found if isinstance(row, Job) and row.traits.timed}
+    ends = elsewhere.ends(jobs.values())
+    return {ref: until for ref, job in jobs.items() if (until := ends.get(delivery_lease.mark(job))) is not None}
+
+
+def _hint(
+    ports: Ports, found: Sequence[tuple[Ref, Found]], asks: Sequence[Ref], busy: Mapping[Ref, Instant],
+    now: Instant, asked: int,
+) -> None:  # fmt: skip
     """Hint rows before their leases, so no row is leased without a hint. The hints are delayed until after the leases.
-    While the queue is down this raises and no row is leased, so the first tick after that finds all rows."""
-    plain = [ref for ref, _ in found if ref not in asks]
-    hints = [*([(now, plain)] if plain else []), *sweep.in_slices(asks, now, asked)]
+    While the queue is down this raises and no row is leased, so the first tick after that finds all rows.
+
+    A job in ``busy`` is hinted for the end of the lease on its delivery, in case that has crashed."""
+    later: dict[Instant, list[Ref]] = {}
+    for ref, _ in found:
+        if ref not in asks:
+            later.setdefault(busy.get(ref, now), []).append(ref)
+    hints = [*later.items(), *sweep.in_slices(asks, now, asked)]
     if hints:
         ports.hints.send_all(hints, now, ahead=True, must=True)
 

@@ -86,6 +86,8 @@ def test_interleaving_25_a_batch_does_not_resend_what_has_run() -> None:
 
     world.ports.ledger.put_all([Put(job) for job in stalled])
     assert dispatch_together(world.ports, refs, world.clock.now()) == []
+    world.clock.pass_by("60s")  # the lease of the invocation that has sent them ends
+    world.settle()
 
     assert len(world.targets.queue.messages) == 20
     assert world.jobs("s000") == []
