@@ -5,8 +5,10 @@ Usage: `python -m benchmarks [NAME ...]`. With names, only these measurements. H
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
+from types import FrameType
 
 from rich.console import Console
 
@@ -23,6 +25,7 @@ def main(arguments: list[str]) -> int:
     if unknown:
         errors.print(f"bench: expected names of {', '.join(ALL)}, got {', '.join(unknown)}", style="red")
         return 2
+    signal.signal(signal.SIGTERM, end)
     failed = 0
     for name in [name for name in ALL if name in arguments or not arguments]:
         # Before the start: later the load would be that of the benchmark, and the checkout may have changed.
@@ -47,6 +50,11 @@ def main(arguments: list[str]) -> int:
         loads = f"load before {origin.measured_at['load']}, after {origin.measured_at['load_after']}"
         console.print(f"{name}: {time.monotonic() - begun:.0f} s, {loads}\n")
     return 1 if failed else 0
+
+
+def end(number: int, frame: FrameType | None) -> None:
+    """End the program as ctrl-c does, so that a measurement stops the clouds and servers that it has started."""
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,26 @@ def test_results_are_read_back_and_a_missing_file_is_empty(tmp_path: Path) -> No
 
 def test_an_unknown_measurement_name_is_refused() -> None:
     assert main(["weather"]) == 2
+
+
+TERMINATED = """
+import os, signal, types
+from benchmarks import __main__ as command
+
+def measure(progress):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        print("cloud stopped")
+
+command.load = lambda name: types.SimpleNamespace(measure=measure)
+command.main(["tick"])
+"""
+
+
+def test_a_terminated_measurement_stops_what_it_has_started() -> None:
+    found = subprocess.run([sys.executable, "-c", TERMINATED], capture_output=True, text=True, timeout=60, check=False)
+    assert (found.stdout, found.returncode) == ("cloud stopped\n", 143), found.stderr
 
 
 def test_percentiles_are_measured_values() -> None:
