@@ -217,7 +217,8 @@ def all_or_late(count: Callable[[], int], jobs: int, last_s: float, most: float,
         progress("arrived", arrived, jobs)
         if arrived >= jobs or late_s > GRACE_S or (late_s > LIMIT_MS / 1000 and jobs - arrived > most):
             return arrived
-        time.sleep(max(POLL_EVERY_S, min(POLL_SELDOM_S, -late_s)))
+        left_s = -late_s  # until the last instant
+        time.sleep(min(POLL_SELDOM_S, left_s) if left_s > POLL_EVERY_S else POLL_EVERY_S)
 
 
 def row_of(one: Measured) -> tuple[str, ...]:

@@ -38,9 +38,12 @@ class Elsewhere:
         self._ports = ports
         self._read: dict[Instant, tuple[DeliveryLease, ...]] = {}
 
-    def ends(self, jobs: Iterable[Job]) -> dict[str, Instant]:
-        """The marks of the jobs that are leased in a batch, each with the end of that lease. Jobs that are not due yet,
-        or of whose instant there are not `SEVERAL`, are not looked up."""
+    def ends(self, jobs: Iterable[Job], at: Instant) -> dict[str, Instant]:
+        """The marks of the jobs that are leased in a batch at ``at``, each with the end of that lease. Jobs that are
+        not due yet, or of whose instant there are not `SEVERAL`, are not looked up.
+
+        ``at`` is the instant of the hint, which may arrive a little before. A hint for the end of a lease would
+        otherwise find that lease, and be sent again until it ends."""
         found: dict[str, Instant] = {}
         now = self._ports.clock.now()
         for due, group in _by_due(jobs).items():
@@ -48,7 +51,7 @@ class Elsewhere:
                 continue
             if due not in self._read:
                 self._read[due] = self._ports.jobs.delivery_leases(due, ())
-            living = [lease for lease in self._read[due] if lease.leased_until > now]
+            living = [lease for lease in self._read[due] if lease.leased_until > at]
             ends = {mark: lease.leased_until for lease in living for mark in lease.covered}
             found |= {mark: ends[mark] for mark in map(core.mark, group) if mark in ends}
         return found

@@ -109,7 +109,7 @@ def _prepare(
     yield from (Gone(ref) for ref, job in rows.items() if job is None)
     jobs = {ref: job for ref, job in rows.items() if job is not None and not job.closed}
     # A late job may have been hinted again while another invocation delivers it: then its other rows need no read.
-    ends = elsewhere.ends(jobs.values())
+    ends = elsewhere.ends(jobs.values(), at)
     busy = {ref: until for ref, job in jobs.items() if (until := ends.get(delivery_lease.mark(job))) is not None}
     yield from (Busy(ref, until) for ref, until in busy.items())
     jobs = {ref: job for ref, job in jobs.items() if ref not in busy}

@@ -114,7 +114,7 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
         found = deferred.left_out(_examine(ports, now, refs[start : start + sweep.SLICE], swept.failed))
         swept.oldest = max([swept.oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
         found, asks = _with_polls(found, now, max(0, polls - asked))
-        busy = _busy(elsewhere, found)
+        busy = _busy(elsewhere, found, now)
         _hint(ports, found, asks, busy, now, asked)
         swept.failed += _lease_all(ports, now, [(ref, row) for ref, row in found if ref not in busy])
         swept.hinted, asked = swept.hinted + len(found), asked + len(asks)
@@ -130,11 +130,11 @@ def _with_polls(
     return [(ref, row) for ref, row in found if ref in asks or ref not in questions], asks
 
 
-def _busy(elsewhere: Elsewhere, found: Sequence[tuple[Ref, Found]]) -> dict[Ref, Instant]:
+def _busy(elsewhere: Elsewhere, found: Sequence[tuple[Ref, Found]], now: Instant) -> dict[Ref, Instant]:
     """The jobs that an invocation delivers in a batch, each with the end of its lease. Their rows are not leased: that
     would be a write for each, while a burst that is late has too much work already."""
     jobs = {ref: row for ref, row in found if isinstance(row, Job) and row.traits.timed}
-    ends = elsewhere.ends(jobs.values())
+    ends = elsewhere.ends(jobs.values(), now)
     return {ref: until for ref, job in jobs.items() if (until := ends.get(delivery_lease.mark(job))) is not None}
 
 

@@ -130,3 +130,39 @@ def test_c8_leases_are_read_for_several_late_jobs_only(count: int, reads: int) -
         sweep.sweep_all(world.ports)
 
     assert len(looks) == reads
+
+
+@pytest.mark.parametrize("beside", [{}, {"spread": {"count": 30, "over": "1ms"}}, {"policy": "calm"}])
+def test_e3_a_late_burst_beside_other_features_is_sent_once(beside: dict[str, Any]) -> None:
+    """Its first invocation has died with its leases. Ticks and hints send all of it later, each event once."""
+    world = World()
+    each = at(AT_ONE, "notify", **beside)
+    document = flights({f"s{number:03d}": each for number in range(30)})
+    world.deploy({**document, "policies": {"calm": {"max_events": 100, "interval": "1s"}}})
+    due = world.clock.now() + MINUTE
+    refs = [ref for _, ref in world.hints.sent if ref.kind == "job"]
+    assert len(refs) >= 30
+    begin(world.ports, refs, due)
+    world.clock.wait_until(due + 7 * SECOND)
+    sweep.sweep_all(world.ports)
+    dispatch_together(world.ports, refs, due)
+
+    world.pass_by("5m")
+
+    sent = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(sent) == len(set(sent)) == 30 * beside.get("spread", {"count": 1})["count"]
+
+
+def test_e6_a_hint_for_the_end_of_a_lease_is_not_repeated() -> None:
+    """It arrives before that instant. Sent again at once, it would arrive at once."""
+    world, refs, due = at_its_instant()
+    begin(world.ports, refs, due)
+    world.clock.wait_until(due + 3 * SECOND)
+    (lease,) = world.ports.jobs.delivery_leases(due)
+    world.clock.wait_until(lease.leased_until - 2 * SECOND)
+    world.hints.sent.clear()
+
+    begun = begin(world.ports, refs, lease.leased_until)
+
+    assert world.hints.sent == []
+    assert begun.leased.again == tuple(refs)
