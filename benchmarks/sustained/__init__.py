@@ -218,7 +218,7 @@ def all_or_late(count: Callable[[], int], jobs: int, last_s: float, most: float,
         if arrived >= jobs or late_s > GRACE_S or (late_s > LIMIT_MS / 1000 and jobs - arrived > most):
             return arrived
         left_s = -late_s  # until the last instant
-        time.sleep(min(POLL_SELDOM_S, left_s) if left_s > POLL_EVERY_S else POLL_EVERY_S)
+        time.sleep(max(POLL_EVERY_S, min(POLL_SELDOM_S, left_s)))
 
 
 def row_of(one: Measured) -> tuple[str, ...]:
