@@ -51,6 +51,14 @@ def ref_of(job: Job) -> Ref:
     return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))
 
 
+def by_instant(rows: Iterable[tuple[Ref, Instant]]) -> list[tuple[Instant, list[Ref]]]:
+    """The hints for these rows: for each instant its refs, the earliest first."""
+    groups: dict[Instant, list[Ref]] = {}
+    for ref, instant in rows:
+        groups.setdefault(instant, []).append(ref)
+    return sorted(groups.items(), key=lambda group: group[0])
+
+
 def events_of(ref: Ref) -> int:
     """How many events a ref stands for: those of a bundle, else one."""
     return sort_keys.events_of(ref.parts[-1]) if ref.kind == "job" else 1

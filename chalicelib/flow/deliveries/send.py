@@ -26,7 +26,7 @@ from chalicelib.core.jobs import check
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.limits import blocks, names
 from chalicelib.core.rows import delivery_lease
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.ref import Ref, by_instant, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import metrics
 from chalicelib.core.runs.target_roles import MAX_ASSUME
@@ -156,13 +156,9 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts =
         return Leased(tuple(each for each in ready if each.mark not in taken), leases, NONE)
     rows = rows_of(ready)
     busy = leases.take(rows, longest, begin)
-    later: dict[Instant, list[Ref]] = {}
-    for row in rows:
-        until = busy.get(delivery_lease.mark(row))
-        if until is not None:
-            later.setdefault(until, []).append(ref_of(row))
-    again = [ref for until, refs in later.items() if until <= begin for ref in refs]
-    for until, refs in later.items():
+    later = by_instant((ref_of(row), busy[mark]) for row in rows if (mark := delivery_lease.mark(row)) in busy)
+    again = [ref for until, refs in later if until <= begin for ref in refs]
+    for until, refs in later:
         if until > begin:
             _hint(ports, refs, until)
     # From its instant on, another invocation may have sent a job after its row was read, and its lease may have ended.

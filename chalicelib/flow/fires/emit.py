@@ -21,7 +21,7 @@ from chalicelib.core.rows import kinds, sort_keys
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
-from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of
+from chalicelib.core.rows.ref import Ref, ShardPart, by_instant, crowd_of, fires_ref, ref_of
 from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import timer_step
@@ -49,6 +49,9 @@ MAX_MOVES = 25
 MAX_KEPT, SOON = 5_000, bursts.LONGEST_LEAD
 # Timers of a shard that are due at one instant are read ahead, so that their messages suit the size of the burst.
 MAX_READ_AHEAD = 12_500
+# A tick finds the timers of a minute. Over so much of that minute their preparation is spread, first the nearest. What
+# is left is for the next tick, which must not find them unprepared.
+SPREAD_OVER: Millis = 55 * SECOND
 
 
 @dataclass
@@ -57,19 +60,19 @@ class Hints:
 
     ports: Ports
     crowd: int = 0
-    kept: list[tuple[Instant, Ref]] = field(default_factory=list)
+    kept: list[tuple[Ref, Instant]] = field(default_factory=list)
 
     def keep(self, steps: Iterable[TimerStep], now: Instant) -> None:
         for step in steps:
-            self.kept += [(fire.due_at or now, ref_of(fire)) for fire in step.fires]
+            self.kept += [(ref_of(fire), fire.due_at or now) for fire in step.fires]
             if step.again is not None and step.again <= now + self.ports.settings.horizon_seconds * SECOND:
-                self.kept.append((max(step.again, now), kinds.ref(Timer, step.schedule)))
+                self.kept.append((kinds.ref(Timer, step.schedule), max(step.again, now)))
         now = self.ports.clock.now()
         if len(self.kept) >= MAX_KEPT:
             self.flush(now, patient=True)
-        soon = [hint for hint in self.kept if hint[0] <= now + SOON]
+        soon = [hint for hint in self.kept if hint[1] <= now + SOON]
         if soon:
-            self.kept = [hint for hint in self.kept if hint[0] > now + SOON]
+            self.kept = [hint for hint in self.kept if hint[1] > now + SOON]
             self._send(soon, now)
 
     def flush(self, now: Instant, patient: bool = False) -> None:
@@ -77,12 +80,10 @@ class Hints:
         kept, self.kept = self.kept, []
         self._send(kept, now, patient)
 
-    def _send(self, hints: list[tuple[Instant, Ref]], now: Instant, patient: bool = False) -> None:
+    def _send(self, hints: list[tuple[Ref, Instant]], now: Instant, patient: bool = False) -> None:
         """Send one hint per due instant, because the receiver of a hint waits for a single instant."""
-        groups = groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0])
-        by_instant = [(due, [ref for _, ref in group]) for due, group in groups]
-        if by_instant:
-            self.ports.hints.send_all(by_instant, now, patient=patient, crowd=self.crowd)
+        if hints:
+            self.ports.hints.send_all(by_instant(hints), now, patient=patient, crowd=self.crowd)
 
 
 def emit_due(ports: Ports) -> int:
@@ -133,10 +134,13 @@ def split(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
 
 class _Division:
     """Divides the timers of a shard into messages. Those of a burst, which are due at one instant, have messages of
-    their own, which say about how large it is."""
+    their own, which say about how large it is. They are prepared at once, since a burst takes long to prepare. The
+    others are prepared one message after the other, each about as long before its first instant: all at once would
+    take the tables and processes from the deliveries of this minute."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
+        self._before = ports.settings.horizon_seconds * SECOND - SPREAD_OVER
         self._waiting: list[tuple[Ref, Instant]] = []
         self._instant: Instant = 0
         self._seen = 0  # timers that are due at this instant
@@ -146,25 +150,29 @@ class _Division:
         self._waiting += page
         if not last and page and page[0][1] == page[-1][1] and len(self._waiting) < MAX_READ_AHEAD:
             return
-        few: list[Ref] = []
+        few: list[tuple[Instant, Ref]] = []
         for instant, group in groupby(self._waiting, key=lambda row: row[1]):
             names = [ref.parts[0] for ref, _ in group]
             self._seen = len(names) + (self._seen if instant == self._instant else 0)
             self._instant = instant
             if self._seen < bursts.BURST:
-                few += map(fires_ref, names)
+                few += [(instant, fires_ref(name)) for name in names]
                 continue
             # Other shards have about as many. If more pages follow, as many again are expected.
             more = 1 if last or instant != self._waiting[-1][1] else 2
             crowd = self._seen * self._ports.settings.wake_shards * more
-            self._hint([fires_ref(name, crowd) for name in names], crowd)
+            self._hint([(0, [fires_ref(name, crowd) for name in names])], crowd)
         self._waiting = []
-        self._hint(few, 0)
+        size = bursts.rows_of_each(len(few), len(few)) if few else 1
+        parts = [few[start : start + size] for start in range(0, len(few), size)]
+        self._hint([(part[0][0] - self._before, [ref for _, ref in part]) for part in parts], len(few))
 
-    def _hint(self, timers: Sequence[Ref], crowd: int) -> None:
-        if timers:
-            present = self._ports.clock.now()
-            self._ports.hints.send_all([(present, timers)], present, must=True, crowd=crowd)
+    def _hint(self, parts: Sequence[tuple[Instant, Sequence[Ref]]], crowd: int) -> None:
+        """Hint timers for the instants from which they are to be prepared, or for now. ``crowd`` as in `ports.Hints`:
+        a part that is smaller than a burst stays with the others in the queue of bursts."""
+        if parts:
+            now = self._ports.clock.now()
+            self._ports.hints.send_all([(max(at, now), refs) for at, refs in parts], now, must=True, crowd=crowd)
 
 
 def emit_together(ports: Ports, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:

@@ -12,7 +12,7 @@ from importlib import import_module
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, RefKind, shard_part
+from chalicelib.core.rows.ref import Ref, RefKind, by_instant, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.core.targets import registry
@@ -91,10 +91,7 @@ def begin(ports: Ports, refs: Sequence[Ref], due: Instant) -> Begun:
 
 def _hint_again(ports: Ports, busy: Sequence[Busy]) -> None:
     """Hint what another invocation delivers for the end of its lease, in case it has crashed."""
-    later: dict[Instant, list[Ref]] = {}
-    for each in busy:
-        later.setdefault(each.until, []).append(each.ref)
-    for until, refs in later.items():
+    for until, refs in by_instant(busy):
         _hand_on(ports, refs, until)
 
 

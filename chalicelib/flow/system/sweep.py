@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -13,7 +12,7 @@ from chalicelib.core.rows import delivery_lease, kinds
 from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import TableName
-from chalicelib.core.rows.ref import Ref, ShardPart, run_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, by_instant, run_ref
 from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
@@ -146,11 +145,8 @@ def _hint(
     While the queue is down this raises and no row is leased, so the first tick after that finds all rows.
 
     A job in ``busy`` is hinted for the end of the lease on its delivery, in case that has crashed."""
-    later: dict[Instant, list[Ref]] = {}
-    for ref, _ in found:
-        if ref not in asks:
-            later.setdefault(busy.get(ref, now), []).append(ref)
-    hints = [*later.items(), *sweep.in_slices(asks, now, asked)]
+    plain = by_instant((ref, busy.get(ref, now)) for ref, _ in found if ref not in asks)
+    hints = [*plain, *sweep.in_slices(asks, now, asked)]
     if hints:
         ports.hints.send_all(hints, now, ahead=True, must=True)
 
@@ -186,10 +182,9 @@ def hint_soon(ports: Ports) -> int:
     """
     now = ports.clock.now()
     upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK)
-    found = sorted([*upcoming, *_unanswered(ports, now)], key=lambda row: row[1])
-    groups = groupby(found, key=lambda row: row[1])
-    if hints := [(due, [ref for ref, _ in group]) for due, group in groups]:
-        ports.hints.send_all(hints, now)
+    found = [*upcoming, *_unanswered(ports, now)]
+    if found:
+        ports.hints.send_all(by_instant(found), now)
     return len(found)
 
 

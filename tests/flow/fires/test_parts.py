@@ -38,10 +38,10 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def many(shards: int = 1, count: int = MANY) -> World:
-    """Schedules that fire once each, in 100 s."""
+    """Schedules that fire once each, in 75 s, so they are prepared at once."""
     world = World(wake_shards=shards, history_shards=1)
     world.deploy(flights({f"s{number:02d}": at("R1/PT200S", "notify") for number in range(count)}))
-    world.clock.pass_by("100s")
+    world.clock.pass_by("125s")
     world.hints.sent = []
     return world
 
@@ -255,13 +255,32 @@ def test_e9_messages_of_a_burst_say_how_large_it_is(monkeypatch: pytest.MonkeyPa
     world.hints.sent = []
     crowds = Crowds(world)
     emit.split(world.with_ports(hints=crowds), part)
-    assert crowds.sent == [(5, 0), (5, 20), (5, 30), (5, 40), (3, 23)]
+    assert crowds.sent == [(5, 5), (5, 20), (5, 30), (5, 40), (3, 23)]
     assert [crowd_of([ref]) for ref in named(world)] == [0] * 5 + [20] * 5 + [30] * 5 + [40] * 5 + [23] * 3
     # The emitter of such a message sends its hints as those of a part of the burst.
     timers, world.hints.sent, crowds.sent = named(world)[-3:], [], []
     assert dispatch.dispatch_together(world.with_ports(hints=crowds), timers, world.clock.now()) == []
     assert {crowd for _, crowd in crowds.sent} == {23}
     assert all_once(world)
+
+
+def test_e9_timers_of_several_instants_are_prepared_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The tick finds the timers of the next minute but one. All of them are prepared before the next tick."""
+    monkeypatch.setattr(bursts, "LEAST", 4)
+    monkeypatch.setattr(bursts, "BURST", 6)
+    monkeypatch.setattr(shards, "PAGE", 12)
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(flights({f"s{number:02d}": at(f"R1/PT{200 + 3 * number}S", "notify") for number in range(20)}))
+    world.clock.pass_by("125s")
+    began, world.hints.sent = world.clock.now(), []
+    emit.emit_due(world.ports)
+    work(world)
+    messages = Counter((due - began) // 1000 for due, ref in world.hints.sent if ref.kind == "fires")
+    # The first instants of the messages are 75, 87, 99, 111 and 123 s from now. The horizon is 135 s.
+    assert messages == {0: 4, 7: 4, 19: 4, 31: 4, 43: 4}
+    assert sorted(delivered(world, 5).values()) == [1] * 20
 
 
 def test_e9_timers_of_one_instant_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
