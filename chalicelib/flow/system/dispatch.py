@@ -47,7 +47,9 @@ def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[R
     """
     timers = [ref for ref in refs if ref.kind == "fires"]
     unprepared = _prepared(ports, timers) if timers else []
-    left, failed = _delivered(ports, [ref for ref in refs if ref.kind != "fires"] if timers else refs, due)
+    if timers and not (refs := [ref for ref in refs if ref.kind != "fires"]):
+        return unprepared  # preparing does not wait for the instant
+    left, failed = _delivered(ports, refs, due)
     failed += unprepared
     _hand_on(ports, left[ONE_BY_ONE:])
     asked = run_follow.among(ports, left[:ONE_BY_ONE])

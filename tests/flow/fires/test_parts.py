@@ -299,3 +299,13 @@ def test_the_ref_of_a_shard_names_all_of_its_part() -> None:
     part = ShardPart("jobs", 3, 1_700_000_000_000, "abc")
     assert shard_part(shard_ref(part)) == part
     assert shard_part(shard_ref(ShardPart("jobs", 3, 5))).cursor is None
+
+
+def test_e9_timers_that_come_early_are_prepared_without_a_wait() -> None:
+    """A large message comes some seconds before its instant. A Lambda that waits costs as one that works."""
+    world = many()
+    begin = world.clock.now()
+    timers = [fires_ref(f"s{number:02d}") for number in range(MANY)]
+    assert dispatch.dispatch_together(world.ports, timers, begin + 17_000) == []
+    assert world.clock.now() == begin
+    assert all_once(world)
