@@ -304,8 +304,8 @@ def test_the_ref_of_a_shard_names_all_of_its_part() -> None:
 def test_e9_timers_that_come_early_are_prepared_without_a_wait() -> None:
     """A large message comes some seconds before its instant. A Lambda that waits costs as one that works."""
     world = many()
-    begin = world.clock.now()
-    timers = [fires_ref(f"s{number:02d}") for number in range(MANY)]
-    assert dispatch.dispatch_together(world.ports, timers, begin + 17_000) == []
-    assert world.clock.now() == begin
+    begin, moves = world.clock.now(), Moves(world.ports.ledger)
+    timers = [fires_ref(f"demo.flights.s{number:02d}") for number in range(MANY)]
+    assert dispatch.dispatch_together(world.with_ports(ledger=moves), timers, begin + 17_000) == []
+    assert (sum(moves.moved), world.clock.now()) == (MANY, begin)
     assert all_once(world)
