@@ -8,6 +8,7 @@ settings. What wraps its ports is put around it: `crash.wrap`, `crossings.cross`
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from chalicelib.aws.tables.dynamo import Dynamo
@@ -26,6 +27,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stops import Scope
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import StateChange
+from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allow_list, grants, prefixes, store
 from chalicelib.flow.definitions.prefixes import Place
 from chalicelib.flow.deploy import deploy
@@ -263,11 +265,13 @@ class World(Engine):
 
     def jobs(self, name: str) -> list[Job]:
         schedule_state = self.ports.rows.get(ScheduleState, full(name))
-        found = self.ports.jobs.jobs(full(name), schedule_state.generation, 500, None).items if schedule_state else ()
+        if schedule_state is None:
+            return []
+        found = lookup.every(partial(self.ports.jobs.jobs, full(name), schedule_state.generation))
         return [job for job in found if not job.closed]
 
     def records(self, name: str) -> list[Record]:
-        return list(reversed(self.ports.runs.records("schedule", full(name), 500, None).items))
+        return list(lookup.every(partial(self.ports.runs.records, "schedule", full(name))))[::-1]
 
     def limit_state(self, name: str) -> Any:
         return self.ports.jobs.limit_state(name)
