@@ -357,6 +357,8 @@ def is_void(
     nominal = fire.nominal_of(bundle)
     if schedule.ends_at is not None and nominal > schedule.ends_at:
         return False  # an update ended the schedule before this fire, which is dropped on record
+    if fire.is_left(bundle, schedule, schedule_state):
+        return False
     begun = fire.begun(timer) if timer is not None and timer.generation == bundle.generation else ()
     if any(one.nominal == nominal and one.written <= bundle.index for one in begun):
         return True

@@ -7,6 +7,9 @@ record. Later ones are prepared again in the new generation, also if the old one
 
     12:39:50  an update           the fire of 12:40 is deleted without a record, and prepared again
     12:40:00  the fire is due     it runs once, with the new properties
+
+A resume after a drain begins the timer anew (`fire.is_left`). What waits from before the drain is in no timer any more:
+an update drops it, on record.
 """
 
 from __future__ import annotations
@@ -41,8 +44,9 @@ def continued(
 ) -> Timer:
     """The timer in the generation of ``after``, which an update at ``now`` begins. ``prepared`` are the prepared fires
     of the old generation, if `asks_for_prepared`."""
-    due_later = [left for job in prepared if (left := bundles.first_after(job, now)) is not None]
-    plans = {fire.nominal_of(job): Plan(*job.plan) for job in prepared if job.is_bundle}
+    ahead = [job for job in prepared if not fire.is_left(job, old, after)]
+    due_later = [left for job in ahead if (left := bundles.first_after(job, now)) is not None]
+    plans = {fire.nominal_of(job): Plan(*job.plan) for job in ahead if job.is_bundle}
     upcoming: dict[str, Instant] = {}
     fired = dict(timer.fired)
     for leaf in tree.timed_leaves(new.trigger):
@@ -73,6 +77,8 @@ def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> boo
     updated_at = _updated_at(job, schedule_state)
     if not job.traits.timed or updated_at is None or fire_timer.unwanted(job, schedule):
         return False
+    if fire.is_left(job, schedule, schedule_state):
+        return False
     goes_on = schedule_state.mode in (*GATHERING_MODES, "completed")
     return goes_on and job.due_at is not None and job.due_at > updated_at
 
@@ -86,7 +92,7 @@ def _updated_at(job: Job, schedule_state: ScheduleState) -> Instant | None:
 def lost_of(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job | None:
     """What is lost of a fire of a closed generation: the job, or the part of a bundle that is not prepared again; None
     if nothing is."""
-    if not job.is_bundle:
+    if not job.is_bundle or fire.is_left(job, schedule, schedule_state):
         return None if is_again(job, schedule_state, schedule) else job
     last, updated_at = bundles.event_of(job, bundles.numbers(job)[-1]), _updated_at(job, schedule_state)
     keeps = is_again(last, schedule_state, schedule) or bundles.unwanted(job, schedule)

@@ -161,6 +161,16 @@ def is_ahead(timer: Timer, schedule: Schedule, nominal: Instant, now: Instant) -
     return False
 
 
+def is_left(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
+    """Whether a fire is left of the time before a drain. The resume after it began the timer anew, so that no update
+    has the fire prepared again: it is not ahead of the timer."""
+    at = schedule_state.resumed.get(str(job.generation))
+    if at is None or not job.traits.timed:
+        return False
+    own = (leaf.trigger for leaf in tree.timed_leaves(schedule.trigger) if leaf.id == job.leaf)
+    return nominal_of(job) < at + (0 if any(leaf.is_due_at(at) for leaf in own) else 1)
+
+
 def unprepared(timer: Timer, schedule: Schedule, now: Instant) -> Unprepared | None:
     """What is not prepared of the fires whose nominal instants have come by ``now``; None if everything is."""
     count = events_of(schedule)

@@ -37,6 +37,7 @@ class ScheduleState(StoredRow):
     may lack a permit of a group or pool that this version names (`core/runs/counting.py`). ``enabled_by`` has who
     enabled the generation, and who resumed it last. ``spread_at`` is when an update that kept the generation last
     changed the spread. ``stops`` has the mark of each stop that holds the schedule (`core/schedules/stops.py`).
+    ``resumed`` has the generations that a resume after a drain began again, with its instant (`fire.is_left`).
     """
 
     schedule: str
@@ -61,6 +62,7 @@ class ScheduleState(StoredRow):
     enabled_by: tuple[str, ...] = ()
     spread_at: Instant = 0
     stops: tuple[tuple[Any, ...], ...] = ()
+    resumed: Mapping[str, Instant] = field(default_factory=dict)
 
     @property
     def woken_to(self) -> str | None:

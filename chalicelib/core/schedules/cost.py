@@ -13,6 +13,7 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import effect
 from chalicelib.core.schedules.effect import Effect
 from chalicelib.core.text import count_of
@@ -74,6 +75,7 @@ def reads_jobs(change: Effect, old: Schedule, new: Schedule | None) -> bool:
 
 def of_change(
     change: Effect,
+    state: ScheduleState,
     old: Schedule,
     new: Schedule | None,
     jobs: Sequence[Job],
@@ -86,7 +88,7 @@ def of_change(
     for job in jobs:
         if job.closed or job.traits.replays:
             continue  # the backfill says what becomes of its jobs
-        lost, again = _events(change, new, job, now)
+        lost, again = _events(change, state, new, job, now)
         dropped, prepared = dropped + lost, prepared + again
         gone += [job] if lost else []
     ends = not change.keeps_jobs and (new is None or not effect.acts_alike(old, new))
@@ -104,20 +106,23 @@ def name_of(job: Job) -> str:
     return NAMES.get(job.kind, f"what has gathered since {iso(job.created_at)}")
 
 
-def _events(change: Effect, new: Schedule | None, job: Job, now: Instant) -> tuple[int, int]:
+def _events(
+    change: Effect, state: ScheduleState, new: Schedule | None, job: Job, now: Instant
+) -> tuple[int, int]:  # fmt: skip
     """How many events of a job are dropped, and how many are prepared again."""
     if new is None or not job.traits.timed:
         return (0 if change.keeps_jobs else job.waiting), 0
+    goes_on = change.keeps_trigger and not fire.is_left(job, new, state)
     if not job.is_bundle:
         unwanted = fire_timer.unwanted(job, new) is not None
         later = job.due_at is not None and job.due_at > now
-        kept = (change.keeps_jobs or (change.keeps_trigger and later)) and not unwanted
+        kept = (change.keeps_jobs or (goes_on and later)) and not unwanted
         return int(not kept), int(kept and not change.keeps_jobs)
     events, numbers = fire.events_of(new), bundles.numbers(job)
     late = new.ends_at is not None and fire.nominal_of(job) > new.ends_at
     wanted = [] if late else [number for number in numbers if number < events]
     if not change.keeps_jobs:
-        wanted = [number for number in wanted if change.keeps_trigger and bundles.due(job, number) > now]
+        wanted = [number for number in wanted if goes_on and bundles.due(job, number) > now]
     return len(numbers) - len(wanted), 0 if change.keeps_jobs else len(wanted)
 
 

@@ -119,6 +119,7 @@ def enable(
         skips=(),
         held_from=now if schedule_state.stops else None,
         former=_former_at_enable(schedule_state, schedule),
+        resumed={},
     )
     keep_timer = fire_timer.first_timer(schedule, after, now) is not None
     closed = _close(schedule_state, schedule, now, keep_timer)
@@ -152,7 +153,7 @@ def pause(
     # The index rows change only between hold and backlog, and at the end of a drain.
     opened: list[Write] = []
     if schedule_state.mode == "drain":
-        after = replace(after, since=now)
+        after = _begun_anew(after, now)
         opened = _open(after, schedule, now)
     elif "backlog" in (mode, schedule_state.mode):
         opened = [Put(row) for row in rows]
@@ -168,7 +169,7 @@ def resume(
     after = _changed(schedule_state, "enabled", now, by, pauses=pauses, reason="", wake_at=now, held_from=held_from)
     plan: list[Write] = []
     if schedule_state.mode == "drain":
-        after = replace(after, since=now)
+        after = _begun_anew(after, now)
         plan = _open(after, schedule, now)
     elif schedule_state.mode == "backlog" and schedule.coalesce:
         plan = [Put(row) for row in subscriptions(after, schedule, schedule_state.since)]
@@ -252,6 +253,11 @@ def next_generation(schedule_state: ScheduleState | None, now: Instant) -> int:
     return max(now, schedule_state.generation + 1) if schedule_state else now
 
 
+def _begun_anew(schedule_state: ScheduleState, now: Instant) -> ScheduleState:
+    """The state after a drain, from the end of which on the generation gathers with a new timer."""
+    return replace(schedule_state, since=now, resumed={**schedule_state.resumed, str(schedule_state.generation): now})
+
+
 def _state_row(
     schedule_state: ScheduleState | None,
     name: str,
@@ -279,8 +285,11 @@ def _state_row(
     offsets = schedule_state.skip_offsets if same or change.keeps_trigger else {}
     stops = schedule_state.stops if schedule_state.exists else ()  # a put that creates a schedule adds its own
     after = replace(after, expires_at=None, former=former, held_from=held_from, skip_offsets=offsets, stops=stops)
+    resumed = _resumed(schedule_state, (*former, generation), change.keeps_trigger)
     wake_at = schedule_state.wake_at if same else None
-    after = replace(after, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
+    after = replace(
+        after, resumed=resumed, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at
+    )
     if mode == "enabled" and schedule_state.mode != "enabled":
         after = replace(after, enabled_by=_enabled_by(schedule_state, by, begins=not same))
     return after if mode == schedule_state.mode else replace(after, mode_at=now, reason="")
@@ -291,6 +300,14 @@ def _former(schedule_state: ScheduleState, keeps_trigger: bool) -> tuple[int, ..
     if not keeps_trigger and not ids.is_dag_node(schedule_state.schedule):
         return ()
     return (*schedule_state.former, schedule_state.generation)[-MAX_FORMER:]
+
+
+def _resumed(schedule_state: ScheduleState, known: Sequence[int], goes_on: bool) -> Mapping[str, Instant]:
+    """The resumes of the ``known`` generations. The last of these is new: if the clock ``goes_on``, it has the resume
+    of the generation before."""
+    at = schedule_state.resumed.get(str(schedule_state.generation)) if goes_on else None
+    found = {**schedule_state.resumed, **({} if at is None else {str(known[-1]): at})}
+    return {one: found[one] for one in map(str, known) if one in found}
 
 
 def _former_at_enable(schedule_state: ScheduleState, schedule: Schedule) -> tuple[int, ...]:

@@ -92,7 +92,7 @@ class Costs:
         read = lookup.every(partial(self.ports.jobs.jobs, state.schedule, state.generation), MAX_JOBS)
         jobs = list(islice(read, MAX_JOBS + 1))
         running = [row for row in self.ports.jobs.backfills(state.schedule) if row.state == "RUNNING"]
-        found = cost.of_change(change, old, new, jobs[:MAX_JOBS], running, now)
+        found = cost.of_change(change, state, old, new, jobs[:MAX_JOBS], running, now)
         rest = None
         if timer is not None and timer.generation == state.generation and state.mode in GATHERING_MODES:
             rest = fire.unprepared(timer, old, now) if not change.keeps_trigger else None
