@@ -9,7 +9,7 @@ from chalicelib.core.fires import bundles, fire
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Create, DeleteJob, Replace, Write
 from chalicelib.ports import Ports
@@ -64,6 +64,20 @@ def ran(ports: Ports, events: Sequence[Job]) -> list[int]:
         numbers = [number for number, held in places.items() if held == place]
         found |= {n for n in numbers if sent is not None and bundles.run_of_event(sent, fire_id, n) is not None}
     return sorted(found)
+
+
+def is_void(ports: Ports, bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
+    """Whether the events of a bundle of the present generation are written again (`bundles.is_void`)."""
+    again = bundles.may_be_written_again(bundle, schedule_state)
+    timer = ports.rows.get(Timer, bundle.schedule) if again else None
+    row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
+    return bundles.is_void(bundle, schedule, schedule_state, row, timer)
+
+
+def is_written_again(ports: Ports, bundle: Job) -> bool:
+    """Whether the fire of a bundle has other bundles by now."""
+    row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
+    return row is not None and bundles.holds(row, bundle.index) != (bundle.index, bundle.count)
 
 
 def may_be_in_bundle(event: Job, schedule_state: ScheduleState | None) -> bool:

@@ -7,40 +7,62 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from chalicelib.core.instants import MINUTE, SECOND, Millis
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, iso
+from chalicelib.core.triggers.time import TimeTrigger
 from tests.faults.fire_world import NAME, NOON, Life
 from tests.support.samples import every
+from tests.support.world import full
 
 FIRE = NOON + 20 * MINUTE
+EXPRESSION, JITTER = "0 */20 * * * *", "6m"
+EACH = {"type": "time", "expression": EXPRESSION, "jitter": JITTER}
+TRIGGERS: dict[str, dict[str, Any]] = {
+    "each": {"trigger": EACH},
+    "ends": {"trigger": EACH, "ttl": "9h"},  # its timer also has the end
+    "once": {"trigger": {"type": "time", "due_time": iso(FIRE), "jitter": JITTER}},
+}
 SPREADS: tuple[dict[str, Any] | None, ...] = (
     None,
     {"count": 4, "over": "15m"},
     {"count": 7},
     {"count": 30, "over": "5s"},
 )
-# Each span is from the act before, or from the nominal instant: in the same millisecond, or within the jitter.
-OFFSETS: tuple[Millis, ...] = (0, SECOND, 50 * SECOND)
+# When the acts begin: after the nominal instant, or before the first event is due, which is prepared then.
+STARTS: tuple[tuple[str, Millis], ...] = (("nominal", 1), ("due", -100 * SECOND), ("due", -30 * SECOND))
+OFFSETS: tuple[Millis, ...] = (0, 35 * SECOND)  # between two acts
 # A fire has as many events by another window, so that all of them can be counted.
-ACTS = ("drain", "resume", "property", "carry", "window", "window, carry", "disable", "enable")
+ACTS = ("drain", "start", "property", "carry", "window", "window, carry", "disable")
 
 
 @dataclass
 class Amid(Life):
-    """A life whose acts all come soon after a nominal instant. The seed decides how late its events are due."""
+    """A life of a trigger and a spread whose acts all come soon after a nominal instant."""
 
-    jitters: ClassVar[tuple[Any, ...]] = ("6m",)
-    expressions: ClassVar[tuple[str, ...]] = ("0 */20 * * * *",)
+    trigger: str = "each"
     shape: dict[str, Any] | None = None
 
     def deploy(self) -> None:
-        self.spread, self.catch_up, self.coalesce = self.shape, "all", False
+        self.expression, self.jitter, self.spread = EXPRESSION, JITTER, self.shape
+        self.catch_up, self.coalesce = "all", False
         super().deploy()
 
+    def document(self, **more: Any) -> dict[str, Any]:
+        return {**super().document(**more), **TRIGGERS[self.trigger]}
+
+    def count(self) -> None:
+        if self.trigger != "once":
+            super().count()
+        elif self.since is not None:
+            self.expected += self.events * (self.since < FIRE <= self.now)
+            self.since = self.now
+
     def _do(self, what: str, span: str) -> None:
+        if what == "start":
+            what = "enable" if self.state.mode == "disabled" else "resume"
         if not what.startswith(("fewer", "window")):
             return super()._do(what, span)
         assert self.spread is not None
@@ -62,24 +84,32 @@ class Amid(Life):
         self.act("pass", "5m")
 
 
-def _check(seed: int, shape: dict[str, Any] | None, offset: Millis, acts: tuple[str, ...]) -> None:
-    life = Amid(seed, shape=shape)
-    life.wait(FIRE - life.now)
+def due_of(trigger: str) -> Instant:
+    """When the first event of the fire is due."""
+    return TimeTrigger.model_validate(TRIGGERS[trigger]["trigger"]).jittered(NOON, FIRE, f"{full(NAME)}#0")
+
+
+def _check(trigger: str, shape: dict[str, Any] | None, begin: int, offset: Millis, acts: tuple[str, ...]) -> None:
+    life = Amid(0, trigger=trigger, shape=shape)
+    of, lead = STARTS[begin]
+    life.wait((FIRE if of == "nominal" else due_of(trigger)) + lead - life.now)
     for act in acts:
-        life.wait(offset)
         life.act(act)
+        life.wait(offset)
     life.end()
-    assert life.problems() == [], "\n".join([f"{shape}, seed {seed}", *life.said])
+    assert life.problems() == [], "\n".join([f"{trigger}, {shape}", *life.said])
 
 
 ORDERS = [
-    (seed, shape, offset, acts)
-    for seed, (shape, offset, acts) in enumerate(product(SPREADS, OFFSETS, product(ACTS, repeat=3)))
+    (trigger, shape, begin, offset, acts)
+    for acts, trigger, shape, begin, offset in product(
+        product(ACTS, repeat=3), TRIGGERS, SPREADS, range(len(STARTS)), OFFSETS
+    )
     if shape or "window" not in " ".join(acts)
-]
+][::11]
 
 
-@pytest.mark.parametrize("order", every(97, range(len(ORDERS))))
+@pytest.mark.parametrize("order", every(23, range(len(ORDERS))))
 def test_l6_no_event_of_a_fire_that_lasts_is_lost(order: int) -> None:
     _check(*ORDERS[order])
 
@@ -88,7 +118,9 @@ def test_l6_no_event_of_a_fire_that_lasts_is_lost(order: int) -> None:
 @pytest.mark.parametrize("update", ["property", "carry", "fewer", "fewer, carry"])
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_l6_an_update_after_a_drain_loses_no_prepared_fire(shape: Any, update: str, offset: Millis) -> None:
+    if shape is None and update.startswith("fewer"):
+        pytest.skip("a fire without a spread has one event")
     """The drain put on record what was not prepared, and the resume began the timer anew: an update prepares none of
     the events again that wait as jobs."""
-    for seed in range(2):
-        _check(seed, shape, offset, ("drain", "resume", update if shape else update.replace("fewer", "property")))
+    for trigger, begin in product(TRIGGERS, range(len(STARTS))):
+        _check(trigger, shape, begin, offset, ("drain", "resume", update))

@@ -169,8 +169,6 @@ def _begun(
         one = known.get(nominal) or _planned(old, plans.get(nominal), job, nominal, due)
         known[nominal] = one._replace(written=min(one.written, job.index))
     begun = [known[nominal] for nominal in sorted(known)]
-    if old.spread != new.spread:
-        begun = [one._replace(written=fire.due_by(new, one, now)) for one in begun]
     left = [one for one in begun if one.first <= now and one.written < fire.events_of(new)]
     return tuple(one.stored for one in left)
 

@@ -13,13 +13,13 @@ Previews, skips, catch-up, updates and repairs ask this module and `Series` whic
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
@@ -97,6 +97,17 @@ def begun(timer: Timer) -> list[Begun]:
     return [Begun(*entry) for entry in timer.begun]
 
 
+def beside(timer: Timer, prepared: Sequence[Job]) -> Timer:
+    """The timer without the events that it writes again after an update of the spread while they still wait as these
+    jobs."""
+    written: dict[Instant, int] = {}
+    for job in prepared:
+        if not job.is_bundle:
+            written[nominal_of(job)] = max(job.index + 1, written.get(nominal_of(job), 0))
+    left = [one._replace(written=max(one.written, written.get(one.nominal, 0))) for one in begun(timer)]
+    return replace(timer, begun=tuple(one.stored for one in left))
+
+
 def events_of(schedule: Schedule) -> int:
     """The number of events of a fire."""
     return schedule.spread.count if schedule.spread else 1
@@ -114,11 +125,6 @@ def due_of(schedule: Schedule, fire: Begun, index: int) -> Instant:
     left = spread.count - fire.resumed_from
     rest = max(fire.first + spread.span - fire.resumed_at, left * spread.span // (2 * spread.count))
     return fire.resumed_at + (index - fire.resumed_from) * rest // left
-
-
-def due_by(schedule: Schedule, fire: Begun, now: Instant) -> int:
-    """How many events of a fire are due until ``now``. They are due in the order of their numbers."""
-    return bisect_right(range(events_of(schedule)), now, key=lambda index: due_of(schedule, fire, index))
 
 
 def longest_delay(schedule: Schedule) -> Millis:

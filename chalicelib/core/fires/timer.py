@@ -101,9 +101,12 @@ def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     return min(instants_due, default=None)
 
 
-def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant) -> Timer:
+def carried(
+    timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant, prepared: Sequence[Job] = ()
+) -> Timer:
     """The timer of a schedule whose definition changes and whose trigger does not. It keeps its next instants. It also
-    prepares the events by which the new definition extends the fires that are prepared and not due yet.
+    prepares the events by which the new definition extends the fires that are prepared and not due yet. ``prepared``
+    are prepared fires, if `continued.asks_for_prepared`.
 
     A prepared fire that the new definition no longer has is dropped when it is due: `unwanted`.
     """
@@ -114,7 +117,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
             nominal = reopened(timer, leaf, old, new, now)
         if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
             upcoming[leaf.id] = nominal
-    begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
+    begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now, prepared)
     begun = tuple(one for one in begun if new.ends_at is None or one[0] <= new.ends_at)
     return set_to(replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1), new)
 
@@ -132,14 +135,16 @@ def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Sc
     return max(end, now) + 1  # evaluated when it is due, and then postponed to its true instant
 
 
-def _begun_again(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> tuple[tuple[int, ...], ...]:
+def _begun_again(
+    timer: Timer, old: Schedule, new: Schedule, now: Instant, prepared: Sequence[Job]
+) -> tuple[tuple[int, ...], ...]:
     """The fires with unwritten events, once a fire has other events than before. Those whose first event was due keep
     their number of written events. So do fires in bundles that begin before the update is surely committed: their
     events may be sent by the old definition meanwhile. All events of a later fire follow the new definition."""
     known = {one.nominal: one for one in fire.begun(timer)}
     ahead: list[Begun] = []
     for leaf, own in fire.all_series(timer, old):
-        for nominal in _prepared(timer, own, leaf, now):
+        for nominal in _prepared(timer, own, leaf, now, prepared):
             if _goes_on(timer, nominal, own.due(nominal), now):
                 continue
             one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
@@ -160,13 +165,15 @@ def _kept(timer: Timer, old: Schedule, new: Schedule, one: Begun) -> int:
     return 0 if one.nominal <= timer.bundled_to else fire.as_before(old, new, one)
 
 
-def _prepared(timer: Timer, own: Series, leaf: str, now: Instant) -> Iterator[Instant]:
-    """The nominal instants of the prepared fires that are due after ``now``. There are none if the repeats are used up,
-    since prepared fires then look like those that never follow."""
+def _prepared(timer: Timer, own: Series, leaf: str, now: Instant, prepared: Sequence[Job]) -> Iterator[Instant]:
+    """The nominal instants of the prepared fires that are due after ``now``. Once no fire follows, the rows of those
+    that are ``prepared`` tell them from those that never follow."""
     stop, nominal = timer.next.get(leaf), fire.first_ahead(own, now)
-    if stop is None and (own.until is None or leaf in timer.fired):
+    if stop is None:
+        rows = {fire.nominal_of(job) for job in prepared if job.leaf == leaf}
+        yield from sorted(each for each in rows if nominal is not None and each >= nominal)
         return
-    while nominal is not None and (stop is None or nominal < stop):
+    while nominal is not None and nominal < stop:
         yield nominal
         nominal = own.after(nominal)
 

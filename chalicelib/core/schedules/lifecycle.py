@@ -47,6 +47,7 @@ from chalicelib.core.writes import (
 PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as an applied event: no older event can still be applied
 MAX_PAUSES = 20  # pauses with stopped timeouts that a schedule state remembers; no waiting job needs older ones
+_TIMED: tuple[Mode, ...] = (*GATHERING_MODES, "completed")  # their timer may prepare fires
 MAX_FORMER = 20  # generations that a schedule state remembers
 MAX_SKIPS = 16  # occurrences that may be skipped at a time: every claim reads the schedule state, so it stays small
 
@@ -89,9 +90,10 @@ def put(
         return after, [PutState(after, schedule_state), *plan]
     if alive is not None and old is not None and change.keeps_jobs:
         reopened = alive.mode not in GATHERING_MODES and change.mode in GATHERING_MODES
-        spread_at = now if old.spread != new.spread else after.spread_at
+        is_timed = timer is not None and change.mode in _TIMED  # else no timer writes its fires again
+        spread_at = now if is_timed and old.spread != new.spread else after.spread_at
         after = replace(after, wake_at=now, since=now if reopened else after.since, spread_at=spread_at)
-        return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, now)]
+        return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, prepared, now)]
     # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
     rows = [row for row in subscriptions(after, new, now) if change.mode in GATHERING_MODES or row.leaf == WAKE]
     going = timer if change.keeps_trigger else None
@@ -99,8 +101,11 @@ def put(
     if alive is not None and old is not None:
         plan += _close(alive, old, now, keep_timer=bool(timers))
     whole: list[Write] = [PutState(after, schedule_state), *plan, *map(Put, rows), *timers]
+    if going is not None:
+        return after, whole
     why = "disabled" if change.code == "stops" else "replaced"
-    return after, whole if going is not None else _with_rest(whole, alive, old, timer, now, f"the schedule was {why}")
+    ended = fire.beside(timer, prepared) if timer is not None else None
+    return after, _with_rest(whole, alive, old, ended, now, f"the schedule was {why}")
 
 
 def enable(
@@ -344,7 +349,12 @@ def _open(schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> li
 
 
 def _reopen(
-    schedule_state: ScheduleState, old: Schedule, new: Schedule, timer: Timer | None, now: Instant
+    schedule_state: ScheduleState,
+    old: Schedule,
+    new: Schedule,
+    timer: Timer | None,
+    prepared: Sequence[Job],
+    now: Instant,
 ) -> list[Write]:
     """The writes for an update that keeps the trigger: the index rows keep ``since``, the timer keeps its instants."""
     gathers = schedule_state.mode in GATHERING_MODES
@@ -354,10 +364,10 @@ def _reopen(
         row for row in subscriptions(schedule_state, old, schedule_state.since) if (row.event_key, row.leaf) not in kept
     ]
     plan: list[Write] = [*(Put(row) for row in rows), *(Delete(row) for row in gone)]
-    if timer is None or not (gathers or schedule_state.mode == "completed"):
+    if timer is None or schedule_state.mode not in _TIMED:
         rests = _end_timer(schedule_state, new)
         return [*plan, *(rests if rests or timer is None else _delete_timer(schedule_state, old))]
-    later = fire_timer.carried(timer, old, new, schedule_state.version, now)
+    later = fire_timer.carried(timer, old, new, schedule_state.version, now, prepared)
     return [*plan, Replace(later if gathers else lifetime.completed(later, new, now))]
 
 

@@ -16,8 +16,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
-from chalicelib.core.rows.run import Fire, Run
-from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import queued
 from chalicelib.core.why import Why
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
@@ -86,20 +86,13 @@ def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
     schedule, schedule_state, workflow = facts.schedule, facts.schedule_state, facts.workflow
     if schedule is None or schedule_state is None or schedule_state.generation != bundle.generation:
         return False  # its decision ends it
-    if _is_void(ports, bundle, schedule, schedule_state) or bundles.unwanted(bundle, schedule):
+    if fire_events.is_void(ports, bundle, schedule, schedule_state) or bundles.unwanted(bundle, schedule):
         return True
     if workflow is not None and not plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
         return True
     if bundles.planned_anew(bundle, schedule, schedule_state) is not bundle:
         return True
     return bool(_ran_before(ports, bundle, schedule_state))
-
-
-def _is_void(ports: Ports, bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
-    again = bundles.may_be_written_again(bundle, schedule_state)
-    timer = ports.rows.get(Timer, bundle.schedule) if again else None
-    fire_row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
-    return bundles.is_void(bundle, schedule, schedule_state, fire_row, timer)
 
 
 def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> CheckResult | None:
@@ -110,7 +103,7 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
         raise ValueError("expected a bundle of a schedule")
     unwanted = bundles.unwanted(bundle, schedule)
     removed = _removed(bundle, unwanted, schedule, now)
-    if _is_void(ports, bundle, schedule, schedule_state):
+    if fire_events.is_void(ports, bundle, schedule, schedule_state):
         why = Why.of("duplicate", "its fire is prepared again after an update")
         kept = [] if _are_counted(ports, bundle, schedule, facts) else removed
         return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *kept], "gone", why)
@@ -133,8 +126,7 @@ def _are_counted(ports: Ports, bundle: Job, schedule: Schedule, facts: Facts) ->
     workflow, size = facts.workflow, bundles.size(schedule.spread)
     if size > 1 and workflow is not None and plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
         return True
-    row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
-    return row is not None and bundles.holds(row, bundle.index) != (bundle.index, bundle.count)
+    return fire_events.is_written_again(ports, bundle)
 
 
 def _removed(bundle: Job, unwanted: Sequence[int], schedule: Schedule, now: Instant) -> list[Write]:

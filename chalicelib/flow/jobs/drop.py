@@ -8,7 +8,7 @@ from functools import partial
 
 from chalicelib.core import states
 from chalicelib.core.dags import rounds
-from chalicelib.core.fires import continued, fire
+from chalicelib.core.fires import bundles, continued, fire
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows import kinds, sort_keys
@@ -26,7 +26,7 @@ from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import facts as facts_of
-from chalicelib.flow import lookup
+from chalicelib.flow import fire_events, lookup
 from chalicelib.flow.check_result import CheckResult, committed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
@@ -192,11 +192,17 @@ def drop_at(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
 
 
 def _not_again(ports: Ports, job: Job) -> Job | None:
-    """What of a fire of a closed generation is not prepared again in the present one, whose trigger is the same."""
+    """What of a fire of a closed generation is not prepared again in the present one, whose trigger is the same. An
+    update that kept the generation may have had a bundle written again: only events that it has no longer are lost."""
     schedule_state = ports.rows.get(ScheduleState, job.schedule)
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None:
         return job
+    if job.is_bundle and job.generation == schedule_state.generation:
+        if not fire_events.is_void(ports, job, schedule, schedule_state):
+            return job
+        again = fire_events.is_written_again(ports, job)
+        return None if again else bundles.until(job, 0, fire.events_of(schedule))
     return continued.lost_of(job, schedule_state, schedule)
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import continued, fire
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
@@ -93,15 +92,6 @@ def test_l6_each_fire_belongs_to_one_generation(document: dict[str, Any], tenths
     state = replace(LATER, generation=now, since=now)
     assert all(continued.is_again(job, state, new) for job in own)
     assert set(keys(own)) <= set(keys(again))
-
-
-@given(st.integers(1, 40), st.integers(0, 300), st.integers(-5, 400))
-def test_e2_events_due_by_an_instant_are_counted(count: int, over: int, passed: int) -> None:
-    fields: dict[str, Any] = {"count": count} | ({"over": f"{over}ms"} if over else {})
-    of = schedule(EVERY, spread=fields)
-    one = Begun(NOON, NOON, 0)
-    due = [fire.due_of(of, one, index) for index in range(count)]
-    assert fire.due_by(of, one, NOON + passed) == sum(at <= NOON + passed for at in due)
 
 
 @pytest.mark.parametrize(

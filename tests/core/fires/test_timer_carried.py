@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.rows.schedule import Timer
@@ -161,14 +162,15 @@ def test_e2_a_fire_with_jitter_is_rewritten_at_its_due_instant() -> None:
     assert begun(new, timer({"0": minute(3)}), old, dues[0]) == wanted[1:]
 
 
-@pytest.mark.parametrize(("fired", "prepared"), [({}, (2, 3)), ({"0": 3}, ())])
-def test_l10_fires_prepared_up_to_end_are_known_unless_used_up(
-    fired: dict[str, int], prepared: tuple[int, ...]
-) -> None:
-    end = iso(minute(3) + SECOND)
+@pytest.mark.parametrize("end", [None, iso(minute(3) + SECOND)])
+@pytest.mark.parametrize("prepared", [(), (3,), (2, 3)])
+def test_l10_the_last_fires_are_known_by_their_rows(prepared: tuple[int, ...], end: str | None) -> None:
     old = schedule(EVERY, coalesce=False, ttl=end)
     new = schedule(EVERY, spread={"count": 2, "over": "30s"}, ttl=end)
-    assert begun(new, timer({}, fired=fired), old) == tuple((minute(at), minute(at), 1) for at in prepared)
+    used_up = timer({}, fired={"0": 3})
+    jobs = [fire.fire_of(used_up, "0", minute(at), minute(at)) for at in (1, *prepared)]  # that of 12:01 is due
+    later = fire_timer.carried(used_up, old, new, 2, minute(1), jobs)
+    assert later.begun == tuple((minute(at), minute(at), 1) for at in prepared)
 
 
 def test_t1_a_used_up_timer_without_end_prepares_nothing() -> None:

@@ -188,6 +188,7 @@ def test_l4_resumed_schedule_keeps_its_generation_and_its_since(mode: Mode, sinc
     ended = (OVER, (NOON - HOUR, NOW))
     wanted = replace(CHANGED, mode="enabled", since=since, pauses=ended, reason="", mode_at=NOW, wake_at=NOW)
     wanted = replace(wanted, enabled_by=("bob", ME))  # who began the generation, and who resumed it last
+    wanted = replace(wanted, resumed={str(before.generation): NOW} if mode == "drain" else {})
     assert (after, plan[0]) == (wanted, PutState(wanted, before))
 
 
