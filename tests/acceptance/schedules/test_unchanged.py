@@ -275,6 +275,21 @@ def test_l6_each_event_of_a_spread_runs_or_is_on_record(world: World) -> None:
     assert kinds(world, "tick") == []
 
 
+@pytest.mark.parametrize("over", ["4s", "40m"])
+def test_l6_another_window_moves_what_is_left_of_a_fire_in_progress(world: World, over: str) -> None:
+    every = time("@every 1h")
+    world.deploy(app("tick", to_queue(every, spread={"count": 4, "over": "20m"})))
+    world.pass_by("1h")
+    world.pass_by("7m")  # two events are sent
+    world.put("tick", to_queue(every, spread={"count": 4, "over": over}, **DROP))
+    world.pass_by("1m")
+    sent = sorted(run.claimed_at - NOON - HOUR for run in world.runs("tick"))
+    assert sent[:2] == [0, 5 * MINUTE]
+    assert len(sent) == (4 if over == "4s" else 2)  # those that are overdue by it start at once
+    world.pass_by("30m")
+    assert (len(world.runs("tick")), kinds(world, "tick")) == (4, [])
+
+
 @pytest.mark.parametrize("mode", ["hold", "backlog"])
 def test_l4_an_update_in_a_pause_keeps_the_times_to_come(world: World, mode: str) -> None:
     tick = to_queue(time("@every 10m"))
