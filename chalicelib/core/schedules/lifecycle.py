@@ -101,11 +101,8 @@ def put(
     if alive is not None and old is not None:
         plan += _close(alive, old, now, keep_timer=bool(timers))
     whole: list[Write] = [PutState(after, schedule_state), *plan, *map(Put, rows), *timers]
-    if going is not None:
-        return after, whole
     why = "disabled" if change.code == "stops" else "replaced"
-    ended = fire.beside(timer, prepared) if timer is not None else None
-    return after, _with_rest(whole, alive, old, ended, now, f"the schedule was {why}")
+    return after, whole if going is not None else _with_rest(whole, alive, old, timer, now, f"the schedule was {why}")
 
 
 def enable(
@@ -259,8 +256,10 @@ def next_generation(schedule_state: ScheduleState | None, now: Instant) -> int:
 
 
 def _begun_anew(schedule_state: ScheduleState, now: Instant) -> ScheduleState:
-    """The state after a drain, from the end of which on the generation gathers with a new timer."""
-    return replace(schedule_state, since=now, resumed={**schedule_state.resumed, str(schedule_state.generation): now})
+    """The state after a drain, from the end of which on the generation gathers with a new timer. The drain has removed
+    the bundles that an update of the spread was to write again."""
+    resumed = {**schedule_state.resumed, str(schedule_state.generation): now}
+    return replace(schedule_state, since=now, spread_at=0, resumed=resumed)
 
 
 def _state_row(

@@ -8,6 +8,7 @@ from functools import partial
 
 from chalicelib.core import states
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, continued, fire
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
@@ -77,6 +78,8 @@ def _may_stay(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> b
     if schedule_state.mode not in ("drain", "completed"):
         return True
     schedule = lookup.definition_of(ports, schedule_state)
+    if schedule and job.is_bundle and fire_events.is_void(ports, job, schedule, schedule_state):
+        return False  # a drain has no timer that writes it again: it is on record as not prepared
     verdict = check.verdict_of(job, schedule, ports.clock.now()) if schedule else None
     return verdict is None or verdict.met
 
@@ -158,10 +161,14 @@ def _of_node(
 def _lost_of(ports: Ports, job: Job) -> Job | Why:
     """What is lost with a job: the job, or a part of a bundle. The reason why nothing is for a fire that is prepared
     again, or has run: it goes without a record."""
-    lost = _not_again(ports, job) if job.traits.timed else job
+    schedule_state = ports.rows.get(ScheduleState, job.schedule) if job.traits.timed else None
+    schedule = lookup.definition_of(ports, schedule_state)
+    lost: Job | None = job
+    if schedule_state is not None and schedule is not None:
+        lost = _not_again(ports, job, schedule_state, schedule)
     if lost is None:
         return Why.of("duplicate", "prepared again after an update")
-    already = facts_of.already(ports, job) if check.is_prepared(job) else None
+    already = facts_of.already(ports, job, schedule_state, schedule) if check.is_prepared(job) else None
     return Why.of("duplicate", f"has {already} already") if already is not None else lost
 
 
@@ -191,13 +198,9 @@ def drop_at(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
     raise too_many_conflicts(f"dropping job {key}", "the sweep will try again")
 
 
-def _not_again(ports: Ports, job: Job) -> Job | None:
+def _not_again(ports: Ports, job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job | None:
     """What of a fire of a closed generation is not prepared again in the present one, whose trigger is the same. An
     update that kept the generation may have had a bundle written again: only events that it has no longer are lost."""
-    schedule_state = ports.rows.get(ScheduleState, job.schedule)
-    schedule = lookup.definition_of(ports, schedule_state)
-    if schedule_state is None or schedule is None:
-        return job
     if job.is_bundle and job.generation == schedule_state.generation:
         if not fire_events.is_void(ports, job, schedule, schedule_state):
             return job
