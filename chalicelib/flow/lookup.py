@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import Any, Literal, TypeVar
 
 from chalicelib.core import errors, ids
@@ -13,7 +14,9 @@ from chalicelib.core.definition_kinds import plural
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import LastArrival
@@ -29,6 +32,7 @@ from chalicelib.ports import Kind, Page, Ports, every_page
 
 # Documents of schedules that are kept in memory, and the characters of the largest one. What is parsed takes some 5 KB.
 MAX_PARSED, MAX_KEPT = 1_000, 4_000
+PAGE = 500  # prepared fires that are read together
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
 MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for some values is searched
 
@@ -76,10 +80,22 @@ def definition_of(ports: Ports, schedule_state: ScheduleState | Timer | None) ->
 
 
 def timer_of(ports: Ports, schedule_state: ScheduleState | None, schedule: Schedule | None) -> Timer | None:
-    """The timer of a schedule that fires at times; None for any other, which costs no read."""
+    """The timer of a schedule that fires at times, for a change that ends it; None for any other, which costs no read.
+    It does not have the events that are jobs."""
     if schedule_state is None or schedule is None or not tree.recurrences(schedule.trigger):
         return None
-    return ports.rows.get(Timer, schedule_state.schedule)
+    timer = ports.rows.get(Timer, schedule_state.schedule)
+    changed_at = schedule_state.spread_at
+    if timer is None or not any(changed_at < one.first <= changed_at + fire.PREPARED_FOR for one in fire.begun(timer)):
+        return timer
+    return fire.beside(timer, prepared(ports, schedule_state, ports.clock.now()))
+
+
+def prepared(ports: Ports, schedule_state: ScheduleState, now: Instant) -> tuple[Job, ...]:
+    """The fires of the present generation that are prepared and due after ``now``."""
+    jobs = every(partial(ports.jobs.jobs, schedule_state.schedule, schedule_state.generation), PAGE)
+    fires = takewhile(lambda job: sort_keys.is_fire(job.sort_key), jobs)  # they sort first
+    return tuple(job for job in fires if bundles.first_after(job, now) is not None)
 
 
 def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:

@@ -14,11 +14,12 @@ Previews, skips, catch-up, updates and repairs ask this module and `Series` whic
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
@@ -94,6 +95,17 @@ def all_series(timer: Timer, schedule: Schedule) -> Iterator[tuple[str, Series]]
 def begun(timer: Timer) -> list[Begun]:
     """The fires of a timer whose events are not all prepared."""
     return [Begun(*entry) for entry in timer.begun]
+
+
+def beside(timer: Timer, prepared: Sequence[Job]) -> Timer:
+    """The timer without the events that it writes again after an update of the spread while they still wait as these
+    jobs."""
+    written: dict[Instant, int] = {}
+    for job in prepared:
+        if job.traits.timed and not job.is_bundle:
+            written[nominal_of(job)] = max(job.index + 1, written.get(nominal_of(job), 0))
+    left = [one._replace(written=max(one.written, written.get(one.nominal, 0))) for one in begun(timer)]
+    return replace(timer, begun=tuple(one.stored for one in left))
 
 
 def events_of(schedule: Schedule) -> int:
@@ -236,6 +248,12 @@ def fire_of(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int 
 
 
 UNCHECKED = "it was not checked in time"
+
+
+def as_before(old: Schedule, new: Schedule, one: Begun) -> int:
+    """How many of the written events of a fire have the same due instant by the new definition as by the old."""
+    moved = (index for index in range(one.written) if due_of(old, one, index) != due_of(new, one, index))
+    return next(moved, one.written)
 
 
 def window_end(schedule: Schedule, first: Instant) -> Instant | None:

@@ -138,19 +138,17 @@ def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Sc
 def _begun_again(
     timer: Timer, old: Schedule, new: Schedule, now: Instant, prepared: Sequence[Job]
 ) -> tuple[tuple[int, ...], ...]:
-    """The fires with unwritten events, once a fire has other events than before. Events that are jobs keep their
-    instants, and so do fires in bundles that begin before the update is surely committed: their events may be sent by
-    the old definition meanwhile. Later bundles are written again (`bundles.is_void`)."""
+    """The fires with unwritten events, once a fire has other events than before. Those whose first event was due keep
+    their number of written events. So do fires in bundles that begin before the update is surely committed: their
+    events may be sent by the old definition meanwhile. All events of a later fire follow the new definition."""
     known = {one.nominal: one for one in fire.begun(timer)}
-    jobs = {fire.nominal_of(job) for job in prepared if not job.is_bundle}
     ahead: list[Begun] = []
     for leaf, own in fire.all_series(timer, old):
         for nominal in _prepared(timer, own, leaf, now, prepared):
             if _goes_on(timer, nominal, own.due(nominal), now):
                 continue
             one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
-            again = nominal <= timer.bundled_to and nominal not in jobs
-            ahead.append(one._replace(written=0) if again else one)
+            ahead.append(one._replace(written=_kept(timer, old, new, one)))
     begun = [*known.values(), *ahead]
     return tuple(one.stored for one in begun if one.written < fire.events_of(new))
 
@@ -159,6 +157,12 @@ def _goes_on(timer: Timer, nominal: Instant, due: Instant, now: Instant) -> bool
     """Whether a fire in bundles that is due after ``now`` follows the old definition: it begins before an update at
     ``now`` is surely committed."""
     return nominal <= timer.bundled_to and due <= now + fire.COMMITTED
+
+
+def _kept(timer: Timer, old: Schedule, new: Schedule, one: Begun) -> int:
+    """How many events of a fire are not written again. A job whose due instant stays the same is not. Bundles are
+    (`bundles.is_void`)."""
+    return 0 if one.nominal <= timer.bundled_to else fire.as_before(old, new, one)
 
 
 def _prepared(timer: Timer, own: Series, leaf: str, now: Instant, prepared: Sequence[Job]) -> Iterator[Instant]:

@@ -36,8 +36,9 @@ class ScheduleState(StoredRow):
     backlog began that lasts, or that ended with the resume at ``mode_at``; None without one. ``uncounted``: active runs
     may lack a permit of a group or pool that this version names (`core/runs/counting.py`). ``enabled_by`` has who
     enabled the generation, and who resumed it last. ``spread_at`` is when an update that kept the generation last
-    changed the spread. ``stops`` has the mark of each stop that holds the schedule (`core/schedules/stops.py`).
-    ``resumed`` has the generations that a resume after a drain began again, with its instant (`fire.is_left`).
+    changed the spread of fires that the timer writes again; 0 after a drain. ``stops`` has the mark of each stop that
+    holds the schedule (`core/schedules/stops.py`). ``resumed`` has the generations that a resume after a drain began
+    again, with its instant (`fire.is_left`).
     """
 
     schedule: str

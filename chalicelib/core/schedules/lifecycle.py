@@ -90,8 +90,9 @@ def put(
         return after, [PutState(after, schedule_state), *plan]
     if alive is not None and old is not None and change.keeps_jobs:
         reopened = alive.mode not in GATHERING_MODES and change.mode in GATHERING_MODES
-        is_timed = timer is not None and change.mode in _TIMED  # else no timer writes its fires again
-        spread_at = now if is_timed and old.spread != new.spread else after.spread_at
+        spread_at = now if old.spread != new.spread else after.spread_at
+        if timer is None or change.mode not in _TIMED:
+            spread_at = 0  # no timer writes a fire again
         after = replace(after, wake_at=now, since=now if reopened else after.since, spread_at=spread_at)
         return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, prepared, now)]
     # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
@@ -101,8 +102,11 @@ def put(
     if alive is not None and old is not None:
         plan += _close(alive, old, now, keep_timer=bool(timers))
     whole: list[Write] = [PutState(after, schedule_state), *plan, *map(Put, rows), *timers]
+    if going is not None:
+        return after, whole
     why = "disabled" if change.code == "stops" else "replaced"
-    return after, whole if going is not None else _with_rest(whole, alive, old, timer, now, f"the schedule was {why}")
+    ended = fire.beside(timer, prepared) if timer is not None else None
+    return after, _with_rest(whole, alive, old, ended, now, f"the schedule was {why}")
 
 
 def enable(
@@ -289,7 +293,8 @@ def _state_row(
     offsets = schedule_state.skip_offsets if same or change.keeps_trigger else {}
     stops = schedule_state.stops if schedule_state.exists else ()  # a put that creates a schedule adds its own
     after = replace(after, expires_at=None, former=former, held_from=held_from, skip_offsets=offsets, stops=stops)
-    resumed = _resumed(schedule_state, (*former, generation), change.keeps_trigger)
+    known = {*map(str, former), str(generation)}
+    resumed = {one: at for one, at in schedule_state.resumed.items() if one in known}
     wake_at = schedule_state.wake_at if same else None
     after = replace(
         after, resumed=resumed, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at
@@ -304,14 +309,6 @@ def _former(schedule_state: ScheduleState, keeps_trigger: bool) -> tuple[int, ..
     if not keeps_trigger and not ids.is_dag_node(schedule_state.schedule):
         return ()
     return (*schedule_state.former, schedule_state.generation)[-MAX_FORMER:]
-
-
-def _resumed(schedule_state: ScheduleState, known: Sequence[int], goes_on: bool) -> Mapping[str, Instant]:
-    """The resumes of the ``known`` generations. The last of these is new: if the clock ``goes_on``, it has the resume
-    of the generation before."""
-    at = schedule_state.resumed.get(str(schedule_state.generation)) if goes_on else None
-    found = {**schedule_state.resumed, **({} if at is None else {str(known[-1]): at})}
-    return {one: found[one] for one in map(str, known) if one in found}
 
 
 def _former_at_enable(schedule_state: ScheduleState, schedule: Schedule) -> tuple[int, ...]:

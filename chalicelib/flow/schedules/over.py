@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import takewhile
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import bundles, continued
+from chalicelib.core.fires import continued
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import effect, lifecycle, relative
@@ -21,8 +18,6 @@ from chalicelib.flow import calendars, lookup
 from chalicelib.flow.schedules import stops
 from chalicelib.flow.schedules.stops import Covering
 from chalicelib.ports import Ports
-
-PAGE = 500  # prepared fires that are read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +82,7 @@ def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found
     timer = _timer(ports, alive, old.definition)
     if timer is None or not continued.asks_for_prepared(timer, old.definition, new.definition):
         return replace(found, timer=timer)
-    return replace(found, timer=timer, prepared=_prepared(ports, alive, now))
+    return replace(found, timer=timer, prepared=lookup.prepared(ports, alive, now))
 
 
 def _alive(schedule_state: ScheduleState | None) -> ScheduleState | None:
@@ -108,10 +103,3 @@ def _timer(ports: Ports, alive: ScheduleState, old: Schedule) -> Timer | None:
     leaves = [leaf.id for leaf in tree.timed_leaves(old.trigger) if leaf.trigger.moved_by == "last_arrival"]
     found = {leaf: lookup.last_arrival(ports, alive, timer, leaf) for leaf in leaves}
     return replace(timer, arrived={leaf: at for leaf, at in found.items() if at is not None})
-
-
-def _prepared(ports: Ports, alive: ScheduleState, now: Instant) -> tuple[Job, ...]:
-    """The fires of the present generation that are prepared and due after ``now``."""
-    jobs = lookup.every(partial(ports.jobs.jobs, alive.schedule, alive.generation), PAGE)
-    fires = takewhile(lambda job: sort_keys.is_fire(job.sort_key), jobs)  # they sort first
-    return tuple(fire for fire in fires if bundles.first_after(fire, now) is not None)
