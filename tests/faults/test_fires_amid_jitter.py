@@ -118,7 +118,7 @@ def test_l6_no_event_of_a_fire_that_lasts_is_lost(order: int) -> None:
 @pytest.mark.parametrize("shape", SPREADS)
 @pytest.mark.parametrize("update", ["property", "carry", "fewer", "fewer, carry"])
 @pytest.mark.parametrize("offset", OFFSETS)
-def test_l6_an_update_after_a_drain_loses_no_prepared_fire(shape: Any, update: str, offset: Millis) -> None:
+def test_l6_an_update_after_a_drain_loses_no_event(shape: Any, update: str, offset: Millis) -> None:
     """The drain put on record what was not prepared, and the resume began the timer anew: an update prepares none of
     the events again that wait as jobs."""
     if shape is None and update.startswith("fewer"):

@@ -276,7 +276,7 @@ def test_l6_each_event_of_a_spread_runs_or_is_on_record(world: World) -> None:
 
 
 @pytest.mark.parametrize("over", ["4s", "40m"])
-def test_l6_another_window_moves_what_is_left_of_a_fire_in_progress(world: World, over: str) -> None:
+def test_l6_another_window_moves_what_is_left_of_a_fire(world: World, over: str) -> None:
     every = time("@every 1h")
     world.deploy(app("tick", to_queue(every, spread={"count": 4, "over": "20m"})))
     world.pass_by("1h")
