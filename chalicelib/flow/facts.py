@@ -110,7 +110,7 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         start_rate=start_rate(ports),
         lineage=ports.settings.lineage,
         gathering=_waiting(ports, job, schedule_state, schedule, workflow),
-        already=already(ports, job, schedule_state, schedule),
+        already=already(ports, job, schedule_state),
         origin=_origin(ports, job),
         backfill=ports.rows.get(Backfill, job.schedule, job.backfill) if job.backfill is not None else None,
     )
@@ -125,6 +125,8 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         pool=pool,
         pool_row=pool_row,
     )
+    if known.already is None and (bundle := fire_events.bundle_instead(ports, job, known)) is not None:
+        known = replace(known, already=f"a place in {bundle}")
     states = _limits(ports, job, known, schedule, workflow, parsed)
     own = states.get(names.workflow_limit(schedule.workflow))
     if own is not None and row is not None:
@@ -194,9 +196,7 @@ def _successes(ports: Ports, schedule: Schedule, parsed: Parsed) -> dict[str, In
     return {name: parsed.limit_state(ports, limit_name).last_success_at for name, limit_name in limits.items()}
 
 
-def already(
-    ports: Ports, job: Job, schedule_state: ScheduleState | None = None, schedule: Schedule | None = None
-) -> str | None:  # fmt: skip
+def already(ports: Ports, job: Job, schedule_state: ScheduleState | None = None) -> str | None:
     """The run or record that this job has become, in words, or None.
 
     Every job but a gathering one can be written again after that, by a repeated step. A fire that is due while an
@@ -208,8 +208,6 @@ def already(
         return f"run {job.job_id}"
     if job.traits.timed and (run := _ran_before(ports, job, schedule_state)) is not None:
         return f"run {run}"
-    if (bundle := fire_events.bundle_instead(ports, job, schedule, schedule_state)) is not None:
-        return f"a place in {bundle}"
     record = ports.rows.get(Record, job.job_id) if job.traits.leaves_record else None
     return f"a record ({record.kind})" if record else None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, fire
+from chalicelib.core.jobs import plain
+from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
-from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs import queued
 from chalicelib.core.writes import Create, DeleteJob, Replace, Write
 from chalicelib.ports import Ports
@@ -34,13 +34,10 @@ def runs(ports: Ports, run_ids: Iterable[str]) -> list[Run]:
 
 
 def record(ports: Ports, job_id: str) -> Record | None:
-    """The record with which an event ended, from that of its bundle, or from that of the events which an update removed
-    from its fire; None if there is none."""
+    """The record with which an event ended in its bundle; None if there is none."""
     row, number = _place(ports, job_id) or (None, 0)
-    if row is None:
-        return None
-    place = bundles.holds(row, number)
-    return ports.rows.get(Record, bundles.bundle_id(row.id, *place) if place is not None else row.id)
+    place = bundles.holds(row, number) if row is not None else None
+    return ports.rows.get(Record, bundles.bundle_id(row.id, *place)) if row is not None and place is not None else None
 
 
 def run_of_fire(ports: Ports, of: Job) -> Run | None:
@@ -66,45 +63,25 @@ def ran(ports: Ports, events: Sequence[Job]) -> list[int]:
     return sorted(found)
 
 
-def is_void(ports: Ports, bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
-    """Whether the events of a bundle of the present generation are written again (`bundles.is_void`)."""
-    again = bundles.may_be_written_again(bundle, schedule_state)
-    timer = ports.rows.get(Timer, bundle.schedule) if again else None
-    row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
-    return bundles.is_void(bundle, schedule, schedule_state, row, timer)
-
-
-def is_written_again(ports: Ports, bundle: Job) -> bool:
-    """Whether the fire of a bundle has other bundles by now."""
-    row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id))
-    return row is not None and bundles.holds(row, bundle.index) != (bundle.index, bundle.count)
-
-
-def may_be_in_bundle(event: Job, schedule_state: ScheduleState | None) -> bool:
-    """Whether a bundle may have taken the place of an event that was prepared as a job: an update changed the spread
-    after that, and kept the generation."""
-    if schedule_state is None or schedule_state.generation != event.generation or event.is_bundle:
-        return False
-    updated_at, due = schedule_state.spread_at, event.due_at
-    return sort_keys.is_fire(event.sort_key) and due is not None and updated_at < due <= updated_at + fire.PREPARED_FOR
-
-
-def bundle_instead(
-    ports: Ports, event: Job, schedule: Schedule | None, schedule_state: ScheduleState | None
-) -> str | None:  # fmt: skip
-    """The id of the bundle that has taken the place of an event that was prepared as a job, or of the job that it
-    became when it left its bundle; None if there is neither."""
-    if schedule is None or schedule_state is None or not may_be_in_bundle(event, schedule_state):
+def bundle_instead(ports: Ports, event: Job, facts: Facts) -> str | None:
+    """The id of the bundle that has an event which is also a job, or of the job that it became when it left its bundle;
+    None if there is neither. An emitter that stalled for a while writes the events as jobs, because it has read a
+    former definition, after another one has written the bundles."""
+    schedule, workflow = facts.schedule, facts.workflow
+    if not sort_keys.is_fire(event.sort_key) or event.is_bundle or schedule is None or workflow is None:
+        return None
+    if bundles.size(fire.shape(schedule)) == 1:
+        return None
+    if not plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
         return None
     row = ports.rows.get(Fire, bundles.fire_id_of(event))
-    if row is None:
+    if row is None or event.job_id == bundles.event_id(row.id, event.index):
         return None
     if event.index in row.left:
         return bundles.event_id(row.id, event.index)
-    bundle = _bundle(ports, row, event.index)
+    bundle, run = _bundle(ports, row, event.index), _run(ports, row, event.index)
     if bundle is not None:
-        return None if bundles.is_void(bundle, schedule, schedule_state, row) else bundle.job_id
-    run = _run(ports, row, event.index)
+        return bundle.job_id
     return run.run_id if run is not None else None
 
 

@@ -31,9 +31,12 @@ SPREADS: tuple[dict[str, Any] | None, ...] = (
     {"count": 7},
     {"count": 30, "over": "5s"},
     {"count": 20, "over": "10m"},  # several jobs before the instant
+    {"count": 300, "over": "500m"},
 )
 # When the acts begin: after the nominal instant, or before the first event is due, which is prepared then.
-STARTS: tuple[tuple[str, Millis], ...] = (("nominal", 1), ("due", -100 * SECOND), ("due", -30 * SECOND))
+STARTS: tuple[tuple[str, Millis], ...] = (
+    ("nominal", 1), ("due", -100 * SECOND), ("due", -75 * SECOND), ("due", -30 * SECOND), ("due", 125 * SECOND),
+)  # fmt: skip
 OFFSETS: tuple[Millis, ...] = (0, 35 * SECOND)  # between two acts
 # A fire has as many events by another window, so that all of them can be counted.
 ACTS = ("drain", "start", "property", "carry", "window", "window, carry", "disable")
@@ -107,12 +110,27 @@ ORDERS = [
         product(ACTS, repeat=3), TRIGGERS, SPREADS, range(len(STARTS)), OFFSETS
     )
     if shape or "window" not in " ".join(acts)
-][::11]
+][::23]
 
 
 @pytest.mark.parametrize("order", every(23, range(len(ORDERS))))
 def test_l6_no_event_of_a_fire_that_lasts_is_lost(order: int) -> None:
     _check(*ORDERS[order])
+
+
+@pytest.mark.parametrize(
+    ("trigger", "shape", "acts"),
+    [
+        ("ends", {"count": 7}, ("window", "property", "window, carry", "property")),
+        ("each", {"count": 4, "over": "15m"}, ("window, carry", "window, carry", "start", "property")),
+        ("each", {"count": 4, "over": "15m"}, ("property", "window", "window, carry", "disable")),
+        ("once", {"count": 20, "over": "10m"}, ("window, carry", "window, carry", "drain", "start")),
+    ],
+)
+def test_l6_a_carried_window_moves_no_prepared_event(trigger: str, shape: Any, acts: tuple[str, ...]) -> None:
+    """An event that is a job runs at the instant at which it was prepared, and no later update prepares it again."""
+    for begin, offset in product(range(len(STARTS)), OFFSETS):
+        _check(trigger, shape, begin, offset, acts)
 
 
 UPDATES = [  # a fire without a spread has one event

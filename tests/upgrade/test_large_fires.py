@@ -66,11 +66,11 @@ def test_e2_jobs_of_older_code_are_delivered_once_beside_bundles(
         _pass(world, 9)
         assert _rows(world)[0] > 0
         _pass(world, 12)
-    count = spread["count"] if spread is not None else COUNT
+    count = spread["count"] if spread is not None else COUNT  # of the fires that were not prepared at the update
     delivered = _delivered(world)
     assert set(delivered.values()) == {1}
     assert {number for minute, number in delivered if minute == 10} == set(range(count))
-    assert {number for minute, number in delivered if minute == 5} == set(range(count))
+    assert {number for minute, number in delivered if minute == 5} == set(range(COUNT))
     assert world.errors.found == []
 
 

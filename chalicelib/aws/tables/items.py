@@ -57,9 +57,8 @@ _SPARSE = {
     "ahead",
     "left",
     "spread",
-    "spread_at",
-    "bundled",
-    "bundled_to",
+    "shape",
+    "shapes",
     "stops",
 }  # not stored if they have their default
 _CARRIED = "unknown"  # the only field that is not stored under its own name

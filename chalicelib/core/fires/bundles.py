@@ -21,18 +21,15 @@ from typing import NamedTuple
 
 from chalicelib.core import ids
 from chalicelib.core.changes import replace
-from chalicelib.core.definitions.schedule import Schedule, Spread
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import fire
-from chalicelib.core.fires.fire import Begun
+from chalicelib.core.fires.fire import Begun, Shape
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.records import new_record
-from chalicelib.core.rows.run import Fire, Record, Run
+from chalicelib.core.rows.run import Fire, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
-from chalicelib.core.why import Why
-from chalicelib.core.writes import Delete, Put, Write
 
 # One invocation sends a bundle. So its events are due within a second, and are no more than it sends in a few seconds.
 WINDOW: Millis = SECOND
@@ -45,7 +42,7 @@ _COUNT = "_"  # no digit of base 36; between the number of the first event of a 
 
 class Plan(NamedTuple):
     """When the events of a bundle are due: evenly over ``rest`` ms from ``at`` on, ``left`` of them from number
-    ``first`` on. ``events`` and ``span`` are those of the spread, from which the plan was made."""
+    ``first`` on. ``events`` and ``span`` are the shape of the fire."""
 
     at: Instant
     first: int
@@ -58,24 +55,26 @@ class Plan(NamedTuple):
         """When the event with this number is due."""
         return self.at + (number - self.first) * self.rest // self.left
 
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.events, self.span)
 
-def plan_of(spread: Spread, one: Begun) -> Plan:
+
+def plan_of(shape: Shape, one: Begun) -> Plan:
     """The plan of the events of a fire that are not written, as `fire.due_of` computes their instants."""
     if not one.resumed_at:
-        return Plan(one.first, 0, spread.span, spread.count, spread.count, spread.span)
-    left = spread.count - one.resumed_from
-    rest = max(one.first + spread.span - one.resumed_at, left * spread.span // (2 * spread.count))
-    return Plan(one.resumed_at, one.resumed_from, rest, left, spread.count, spread.span)
+        return Plan(one.first, 0, shape.span, shape.events, *shape)
+    left = shape.events - one.resumed_from
+    rest = max(one.first + shape.span - one.resumed_at, left * shape.span // (2 * shape.events))
+    return Plan(one.resumed_at, one.resumed_from, rest, left, *shape)
 
 
-def size(spread: Spread | None) -> int:
+def size(shape: Shape) -> int:
     """How many events of a fire may be in one bundle; 1 if they are too few, or due too far apart."""
-    if spread is None:
-        return 1
-    most = max(USUAL, -(-spread.count // BUNDLES))
-    if spread.span:
-        most = min(most, spread.count * WINDOW // spread.span)
-    return most if min(most, spread.count) >= LEAST else 1
+    most = max(USUAL, -(-shape.events // BUNDLES))
+    if shape.span:
+        most = min(most, shape.events * WINDOW // shape.span)
+    return most if min(most, shape.events) >= LEAST else 1
 
 
 # -- ids -----------------------------------------------------------------------------------------------------------
@@ -133,11 +132,11 @@ def fire_of(work_id: str) -> str | None:
 # -- write ---------------------------------------------------------------------------------------------------------
 
 
-def bundle_of(timer: Timer, one: Begun, spread: Spread) -> Job:
+def bundle_of(timer: Timer, one: Begun, shape: Shape) -> Job:
     """The next bundle of a fire, as the emitter writes it."""
-    plan, first, most = plan_of(spread, one), one.written, size(spread)
+    plan, first, most = plan_of(shape, one), one.written, size(shape)
     due = plan.due(first)
-    within = range(first, min(spread.count, first + most))
+    within = range(first, min(shape.events, first + most))
     count = max(1, bisect_right(within, due + WINDOW, key=plan.due))
     job = fire.fire_of(timer, LEAF, one.nominal, due, first)
     return replace(
@@ -165,27 +164,10 @@ def fire_row(timer: Timer, bundles: Sequence[Job], now: Instant) -> Fire:
 
 
 def after(stored: Fire | None, more: Fire) -> Fire:
-    """The row of a fire with ``more`` bundles than are ``stored``. Bundles that are written again replace those that
-    were written before an update of the spread."""
+    """The row of a fire with ``more`` bundles than are ``stored``."""
     if stored is None:
         return more
-    starts = tuple(start for start in stored.starts if start < more.starts[0])
-    return replace(more, starts=(*starts, *more.starts), left=stored.left, rev=stored.rev + 1)
-
-
-def removed(stored: Fire, before: Record | None, count: int, now: Instant) -> list[Write]:
-    """The record of the events that a fire has no longer, because it is written again with ``count``. A fire has one,
-    under its id: it takes the place of the one ``before``, of an earlier update. Events that have left have their
-    own."""
-    known = before.count + sum(number >= stored.written for number in stored.left) if before is not None else 0
-    gone = stored.written + known - count - sum(number >= count for number in stored.left)
-    if gone <= 0:
-        return [Delete(before)] if before is not None else []
-    why = f"the schedule was updated to {count} events per fire, and these have the numbers from {count} on"
-    record = new_record(
-        stored.id, "DROPPED", stored.schedule, stored.generation, Why.of("fire_removed", why), now, count=gone
-    )
-    return [Put(record)]
+    return replace(more, starts=(*stored.starts, *more.starts), left=stored.left, rev=stored.rev + 1)
 
 
 def without(bundle: Job, numbers: Iterable[int]) -> Job:
@@ -247,6 +229,7 @@ def event_of(bundle: Job, number: int) -> Job:
         index=number,
         count=1,
         plan=(),
+        shape=tuple(Plan(*bundle.plan).shape),
         done=0,
         ahead=(),
         left=(),
@@ -341,57 +324,19 @@ def leased_as(bundle: Job, number: int) -> Job:
 # -- what an update or a pause changes -----------------------------------------------------------------------------
 
 
-def may_be_written_again(bundle: Job, schedule_state: ScheduleState) -> bool:
-    """Whether an update that kept the generation changed the spread when the bundle may have been written."""
-    changed_at = schedule_state.spread_at
-    return changed_at > 0 and begins_at(bundle) <= changed_at + fire.PREPARED_FOR
-
-
-def is_void(
-    bundle: Job, schedule: Schedule, schedule_state: ScheduleState, fire_row: Fire | None, timer: Timer | None = None
-) -> bool:
-    """Whether the events of a bundle are written again, because an update that kept the generation changed the spread
-    before the fire began. Until they are written, the ``timer`` says so if it was read: before ``fire_row``, because
-    one transaction writes both. Then ``fire_row`` names other bundles, or ends before this one. A row from before the
-    bundle, which only a restore brings back, ends before it, too, and says nothing."""
-    nominal = fire.nominal_of(bundle)
-    if schedule.ends_at is not None and nominal > schedule.ends_at:
-        return False  # an update ended the schedule before this fire, which is dropped on record
-    if fire.is_left(bundle, schedule, schedule_state):
-        return False
-    begun = fire.begun(timer) if timer is not None and timer.generation == bundle.generation else ()
-    if any(one.nominal == nominal and one.written <= bundle.index for one in begun):
-        return True
-    known = fire_row is not None and (may_be_written_again(bundle, schedule_state) or bundle.index < fire_row.written)
-    if fire_row is not None and known and holds(fire_row, bundle.index) != (bundle.index, bundle.count):
-        return True
-    plan = Plan(*bundle.plan)
-    spread = schedule.spread
-    same = spread is not None and (plan.events, plan.span) == (spread.count, spread.span)
-    return not same and schedule_state.spread_at > 0 and begins_at(bundle) > schedule_state.spread_at + fire.COMMITTED
-
-
 def begins_at(bundle: Job) -> Instant:
     """When the first event of the fire was due."""
     plan = Plan(*bundle.plan)
     return plan.at if bundle.window_end is None else bundle.window_end - plan.span
 
 
-def unwanted(bundle: Job, schedule: Schedule) -> tuple[int, ...]:
-    """The numbers of the events that the schedule has no longer, because an update made its fires smaller."""
-    count = fire.events_of(schedule)
-    return tuple(number for number in numbers(bundle) if number >= count)
-
-
 def planned_anew(bundle: Job, schedule: Schedule, schedule_state: ScheduleState) -> Job:
     """The bundle with the instants at which its events are due after a pause that held its fire up."""
-    number, known, spread = next(iter(numbers(bundle)), None), Plan(*bundle.plan), schedule.spread
-    if number is None or spread is None or (known.events, known.span) != (spread.count, spread.span):
+    number = next(iter(numbers(bundle)), None)
+    one = fire.resumed(event_of(bundle, number), schedule, schedule_state) if number is not None else None
+    if number is None or one is None:
         return bundle
-    one = fire.resumed(event_of(bundle, number), schedule, schedule_state)
-    if one is None:
-        return bundle
-    plan = plan_of(spread, one)
+    plan = plan_of(Plan(*bundle.plan).shape, one)
     if tuple(plan) == bundle.plan:
         return bundle
     at = plan.due(number)

@@ -14,14 +14,13 @@ an update drops it, on record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.fires.bundles import Plan
-from chalicelib.core.fires.fire import Begun
+from chalicelib.core.fires.fire import Begun, Shape
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState, Timer
@@ -46,7 +45,6 @@ def continued(
     of the old generation, if `asks_for_prepared`."""
     ahead = [job for job in prepared if not fire.is_left(job, old, after)]
     due_later = [left for job in ahead if (left := bundles.first_after(job, now)) is not None]
-    plans = {fire.nominal_of(job): Plan(*job.plan) for job in ahead if job.is_bundle}
     upcoming: dict[str, Instant] = {}
     fired = dict(timer.fired)
     for leaf in tree.timed_leaves(new.trigger):
@@ -66,7 +64,8 @@ def continued(
         version=after.version,
         next=upcoming,
         fired={leaf: count for leaf, count in fired.items() if count},
-        begun=_begun(timer, old, new, due_later, plans, now),
+        begun=_begun(timer, old, new, due_later, now),
+        shapes=(),  # what is left of a fire follows the new definition
         rev=timer.rev + 1,
     )
     return fire_timer.set_to(later, new)
@@ -75,9 +74,9 @@ def continued(
 def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> bool:
     """Whether the fire of a closed generation is prepared again in the present one, so that it is no lost work."""
     updated_at = _updated_at(job, schedule_state)
-    if not job.traits.timed or updated_at is None or fire_timer.unwanted(job, schedule):
+    if not job.traits.timed or updated_at is None or fire_timer.after_end(job, schedule):
         return False
-    if fire.is_left(job, schedule, schedule_state):
+    if job.index >= fire.shape(schedule).events or fire.is_left(job, schedule, schedule_state):
         return False
     goes_on = schedule_state.mode in (*GATHERING_MODES, "completed")
     return goes_on and job.due_at is not None and job.due_at > updated_at
@@ -95,8 +94,9 @@ def lost_of(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job 
     if not job.is_bundle or fire.is_left(job, schedule, schedule_state):
         return None if is_again(job, schedule_state, schedule) else job
     last, updated_at = bundles.event_of(job, bundles.numbers(job)[-1]), _updated_at(job, schedule_state)
-    keeps = is_again(last, schedule_state, schedule) or bundles.unwanted(job, schedule)
-    return bundles.until(job, updated_at, fire.events_of(schedule)) if keeps and updated_at is not None else job
+    count = fire.shape(schedule).events
+    keeps = is_again(last, schedule_state, schedule) or last.index >= count
+    return bundles.until(job, updated_at, count) if keeps and updated_at is not None else job
 
 
 def double_of(job: Job, schedule_state: ScheduleState) -> Job | None:
@@ -158,27 +158,22 @@ def _begun(
     old: Schedule,
     new: Schedule,
     due_later: Sequence[Job],
-    plans: Mapping[Instant, Plan],
     now: Instant,
 ) -> tuple[tuple[int, ...], ...]:
-    """The fires of which the first event was due until ``now`` and others are due later, or are not written. ``plans``
-    are those of the fires in bundles, by their nominal instants."""
+    """The fires of which the first event was due until ``now`` and others are due later, or are not written."""
     known = {one.nominal: one for one in fire.begun(timer)}
     for job in sorted(due_later, key=lambda job: job.index, reverse=True):
         nominal, due = fire.nominal_of(job), job.due_at or now
-        one = known.get(nominal) or _planned(old, plans.get(nominal), job, nominal, due)
+        one = known.get(nominal) or _planned(fire.shape_of(job, old), job, nominal, due)
         known[nominal] = one._replace(written=min(one.written, job.index))
     begun = [known[nominal] for nominal in sorted(known)]
-    left = [one for one in begun if one.first <= now and one.written < fire.events_of(new)]
+    left = [one for one in begun if one.first <= now and one.written < fire.shape(new).events]
     return tuple(one.stored for one in left)
 
 
-def _planned(schedule: Schedule, plan: Plan | None, job: Job, nominal: Instant, due: Instant) -> Begun:
+def _planned(shape: Shape, job: Job, nominal: Instant, due: Instant) -> Begun:
     """The fire of a prepared event, all of whose events are prepared. An event that is not due as planned at first was
-    overdue, and the rest was planned anew. A fire in bundles goes on by its own ``plan``: the spread may have changed
-    since."""
-    span = plan.span if plan is not None else schedule.spread.span if schedule.spread else 0
-    events = plan.events if plan is not None else fire.events_of(schedule)
-    one = Begun(nominal, due if job.window_end is None else job.window_end - span, events)
-    as_planned = one.first + job.index * span // events == due
+    overdue, and the rest was planned anew."""
+    one = Begun(nominal, due if job.window_end is None else job.window_end - shape.span, shape.events)
+    as_planned = fire.due_of(shape, one, job.index) == due
     return one if as_planned else one._replace(resumed_at=due, resumed_from=job.index)

@@ -8,18 +8,20 @@ spread makes the others due after it. The emitter prepares an event as a job bef
   of the emitter delays them.
 - *prepared*: all of its events are jobs, which have runs or records from then on.
 
+A fire keeps the *shape* with which its first event was prepared: the number of its events, and their window. An update
+that keeps the generation gives its ``spread`` to later fires (L6).
+
 Previews, skips, catch-up, updates and repairs ask this module and `Series` which of these a fire is.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
-from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
@@ -38,6 +40,16 @@ PREPARED_FOR: Millis = 10 * MINUTE
 MAX_COUNTED = 10_000  # unprepared fires that are counted one by one
 # Windows that overlap: each is an entry of 30 bytes in the row of the timer, which each emission writes.
 MAX_WINDOWS = 1_000
+
+
+class Shape(NamedTuple):
+    """How many events a fire has, and over how many ms they are due; 0: all at once, and none is too late."""
+
+    events: int
+    span: Millis
+
+
+ONE = Shape(1, 0)
 
 
 class Begun(NamedTuple):
@@ -97,33 +109,32 @@ def begun(timer: Timer) -> list[Begun]:
     return [Begun(*entry) for entry in timer.begun]
 
 
-def beside(timer: Timer, prepared: Sequence[Job]) -> Timer:
-    """The timer without the events that it writes again after an update of the spread while they still wait as these
-    jobs."""
-    written: dict[Instant, int] = {}
-    for job in prepared:
-        if job.traits.timed and not job.is_bundle:
-            written[nominal_of(job)] = max(job.index + 1, written.get(nominal_of(job), 0))
-    left = [one._replace(written=max(one.written, written.get(one.nominal, 0))) for one in begun(timer)]
-    return replace(timer, begun=tuple(one.stored for one in left))
+def shape(schedule: Schedule) -> Shape:
+    """The shape of the fires that a schedule begins now."""
+    return Shape(schedule.spread.count, schedule.spread.span) if schedule.spread else ONE
 
 
-def events_of(schedule: Schedule) -> int:
-    """The number of events of a fire."""
-    return schedule.spread.count if schedule.spread else 1
+def shape_in(timer: Timer, schedule: Schedule, nominal: Instant) -> Shape:
+    """The shape of a fire of a timer: that of the present ``schedule``, or of an earlier one which began the fire."""
+    former = (Shape(events, span) for until, events, span in timer.shapes if nominal <= until)
+    return next(former, shape(schedule))
 
 
-def due_of(schedule: Schedule, fire: Begun, index: int) -> Instant:
+def shape_of(job: Job, schedule: Schedule) -> Shape:
+    """The shape of the fire of a job. Older code did not store it: then it is that of the present ``schedule``."""
+    if job.shape:
+        return Shape(*job.shape)
+    return shape(schedule) if job.index or job.window_end is not None else ONE
+
+
+def due_of(shape: Shape, fire: Begun, index: int) -> Instant:
     """When the event ``index`` of a fire is due. Events are evenly spaced over the window, which begins with the first
     one. Those that were overdue when they were prepared are spaced over the rest of the window, but not at less than
     half of their distance; what does not fit comes after the window."""
-    spread = schedule.spread
-    if not spread:
-        return fire.first
     if not fire.resumed_at or index < fire.resumed_from:
-        return fire.first + index * spread.span // spread.count
-    left = spread.count - fire.resumed_from
-    rest = max(fire.first + spread.span - fire.resumed_at, left * spread.span // (2 * spread.count))
+        return fire.first + index * shape.span // shape.events
+    left = shape.events - fire.resumed_from
+    rest = max(fire.first + shape.span - fire.resumed_at, left * shape.span // (2 * shape.events))
     return fire.resumed_at + (index - fire.resumed_from) * rest // left
 
 
@@ -179,9 +190,9 @@ def is_left(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool
 
 def unprepared(timer: Timer, schedule: Schedule, now: Instant) -> Unprepared | None:
     """What is not prepared of the fires whose nominal instants have come by ``now``; None if everything is."""
-    count = events_of(schedule)
-    came = [one for one in begun(timer) if one.nominal <= now and one.written < count]
-    rests = [(one.nominal, count - one.written) for one in came]
+    count = shape(schedule).events
+    came = [one for one in begun(timer) if one.nominal <= now]
+    rests = [(one.nominal, shape_in(timer, schedule, one.nominal).events - one.written) for one in came]
     found = sorted(nominal for leaf, own in all_series(timer, schedule) for nominal in _passed(timer, leaf, own, now))
     rests = [*rests, *((nominal, count) for nominal in found[:MAX_COUNTED])]
     if not rests:
@@ -250,23 +261,16 @@ def fire_of(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int 
 UNCHECKED = "it was not checked in time"
 
 
-def as_before(old: Schedule, new: Schedule, one: Begun) -> int:
-    """How many of the written events of a fire have the same due instant by the new definition as by the old."""
-    moved = (index for index in range(one.written) if due_of(old, one, index) != due_of(new, one, index))
-    return next(moved, one.written)
-
-
-def window_end(schedule: Schedule, first: Instant) -> Instant | None:
+def window_end(shape: Shape, first: Instant) -> Instant | None:
     """The end of the window that begins with the first event; None if all events are due at once and none is too
     late."""
-    spread = schedule.spread
-    return first + spread.span if spread and spread.over else None
+    return first + shape.span if shape.span else None
 
 
 def after_hold(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> Instant | None:
     """When an event is due again whose fire was held up by a pause; None if no pause held it up."""
     one = resumed(job, schedule, schedule_state)
-    return due_of(schedule, one, job.index) if one is not None else None
+    return due_of(shape_of(job, schedule), one, job.index) if one is not None else None
 
 
 def resumed(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> Begun | None:
@@ -275,12 +279,12 @@ def resumed(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> Begu
     The first event that was due during the pause, and all that follow it, are planned anew from the resume on, as after
     an outage."""
     began, ended = schedule_state.held_from, schedule_state.mode_at
-    spread = schedule.spread
-    if schedule_state.mode != "enabled" or began is None or spread is None or job.window_end is None:
+    if schedule_state.mode != "enabled" or began is None or job.window_end is None:
         return None
-    one = Begun(nominal_of(job), job.window_end - spread.span, 0)
-    held = next((index for index in range(job.index + 1) if due_of(schedule, one, index) > began), None)
-    if held is None or due_of(schedule, one, held) >= ended:
+    own = shape_of(job, schedule)
+    one = Begun(nominal_of(job), job.window_end - own.span, 0)
+    held = next((index for index in range(job.index + 1) if due_of(own, one, index) > began), None)
+    if held is None or due_of(own, one, held) >= ended:
         return None
     return one._replace(resumed_at=ended, resumed_from=held)
 

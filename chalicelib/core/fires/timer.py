@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from chalicelib.core import ids
@@ -10,7 +10,7 @@ from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, catch_up, fire, lifetime, walls
 from chalicelib.core.fires.catch_up import Skipped
-from chalicelib.core.fires.fire import Begun
+from chalicelib.core.fires.fire import Begun, Shape
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
@@ -18,7 +18,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
-from chalicelib.core.triggers.time import Recurrence, Series, rule_of
+from chalicelib.core.triggers.time import Recurrence, rule_of
 from chalicelib.core.triggers.tree import NumberedLeaf
 from chalicelib.core.why import Why
 
@@ -64,8 +64,7 @@ def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant)
 def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundled: bool = False) -> Emission:
     """All events that are due before ``horizon``, at most `MAX_FIRES`; with ``bundled``, many of a fire in one row. A
     repeat after a crash computes the same ids."""
-    bundled = bundled and bundles.size(schedule.spread) > 1
-    portion = _Portion(timer, schedule, now, horizon, bundled)
+    portion = _Portion(timer, schedule, now, horizon, bundled and may_bundle(timer, schedule))
     portion.continue_begun()
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(schedule.trigger):
@@ -77,11 +76,16 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundl
         if nominal is not None:
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
-    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1, bundled=bundled)
-    bundled_to = [fire.nominal_of(job) for job in portion.fires if job.is_bundle]
-    later = set_to(replace(later, bundled_to=max([timer.bundled_to, *bundled_to])), schedule)
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1)
+    later = set_to(replace(later, shapes=_needed(timer.shapes, begun)), schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
+
+
+def may_bundle(timer: Timer, schedule: Schedule) -> bool:
+    """Whether fires of a timer have enough events for bundles."""
+    shapes = (fire.shape(schedule), *(Shape(events, span) for _, events, span in timer.shapes))
+    return any(bundles.size(shape) > 1 for shape in shapes)
 
 
 def set_to(timer: Timer, schedule: Schedule) -> Timer:
@@ -92,7 +96,8 @@ def set_to(timer: Timer, schedule: Schedule) -> Timer:
 def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     """When a timer wakes next: at its earliest event, or at the end of its schedule's life; None if never."""
     instants_due = [end] if (end := lifetime.closes_at(schedule)) is not None else []
-    instants_due += [fire.due_of(schedule, one, one.written) for one in fire.begun(timer)]
+    for one in fire.begun(timer):
+        instants_due.append(fire.due_of(fire.shape_in(timer, schedule, one.nominal), one, one.written))
     for leaf in tree.timed_leaves(schedule.trigger):
         nominal, rule = timer.next.get(leaf.id), rule_of(leaf.trigger)
         if nominal is not None and rule is not None:
@@ -101,14 +106,11 @@ def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     return min(instants_due, default=None)
 
 
-def carried(
-    timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant, prepared: Sequence[Job] = ()
-) -> Timer:
-    """The timer of a schedule whose definition changes and whose trigger does not. It keeps its next instants. It also
-    prepares the events by which the new definition extends the fires that are prepared and not due yet. ``prepared``
-    are prepared fires, if `continued.asks_for_prepared`.
+def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant) -> Timer:
+    """The timer of a schedule whose definition changes and whose trigger does not. It keeps its next instants, and its
+    begun fires keep their shapes.
 
-    A prepared fire that the new definition no longer has is dropped when it is due: `unwanted`.
+    A prepared fire after the end of the new definition is dropped when it is due: `after_end`.
     """
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(new.trigger):
@@ -117,9 +119,28 @@ def carried(
             nominal = reopened(timer, leaf, old, new, now)
         if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
             upcoming[leaf.id] = nominal
-    begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now, prepared)
-    begun = tuple(one for one in begun if new.ends_at is None or one[0] <= new.ends_at)
-    return set_to(replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1), new)
+    begun = tuple(one for one in timer.begun if new.ends_at is None or one[0] <= new.ends_at)
+    later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
+    return set_to(replace(later, shapes=_kept(timer, old, new, begun)), new)
+
+
+def _kept(
+    timer: Timer, old: Schedule, new: Schedule, begun: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, int, int], ...]:
+    """The shapes of the fires that are begun at an update."""
+    last = max((nominal for nominal, *_ in begun), default=0)
+    shapes, own = _needed(timer.shapes, begun), fire.shape(old)
+    if own == fire.shape(new) or not begun or (shapes and last <= shapes[-1][0]):
+        return shapes
+    return (*shapes, (last, *own))
+
+
+def _needed(
+    shapes: tuple[tuple[int, int, int], ...], begun: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, int, int], ...]:
+    """The shapes that a begun fire has. They are in the order of their last fires."""
+    first = min((nominal for nominal, *_ in begun), default=None)
+    return tuple(each for each in shapes if first is not None and first <= each[0])
 
 
 def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant) -> Instant | None:
@@ -133,49 +154,6 @@ def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Sc
     if leaf.trigger.span is None:
         return _next(leaf.trigger, new, timer, max(end, now))
     return max(end, now) + 1  # evaluated when it is due, and then postponed to its true instant
-
-
-def _begun_again(
-    timer: Timer, old: Schedule, new: Schedule, now: Instant, prepared: Sequence[Job]
-) -> tuple[tuple[int, ...], ...]:
-    """The fires with unwritten events, once a fire has other events than before. Those whose first event was due keep
-    their number of written events. So do fires in bundles that begin before the update is surely committed: their
-    events may be sent by the old definition meanwhile. All events of a later fire follow the new definition."""
-    known = {one.nominal: one for one in fire.begun(timer)}
-    ahead: list[Begun] = []
-    for leaf, own in fire.all_series(timer, old):
-        for nominal in _prepared(timer, own, leaf, now, prepared):
-            if _goes_on(timer, nominal, own.due(nominal), now):
-                continue
-            one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
-            ahead.append(one._replace(written=_kept(timer, old, new, one)))
-    begun = [*known.values(), *ahead]
-    return tuple(one.stored for one in begun if one.written < fire.events_of(new))
-
-
-def _goes_on(timer: Timer, nominal: Instant, due: Instant, now: Instant) -> bool:
-    """Whether a fire in bundles that is due after ``now`` follows the old definition: it begins before an update at
-    ``now`` is surely committed."""
-    return nominal <= timer.bundled_to and due <= now + fire.COMMITTED
-
-
-def _kept(timer: Timer, old: Schedule, new: Schedule, one: Begun) -> int:
-    """How many events of a fire are not written again. A job whose due instant stays the same is not. Bundles are
-    (`bundles.is_void`)."""
-    return 0 if one.nominal <= timer.bundled_to else fire.as_before(old, new, one)
-
-
-def _prepared(timer: Timer, own: Series, leaf: str, now: Instant, prepared: Sequence[Job]) -> Iterator[Instant]:
-    """The nominal instants of the prepared fires that are due after ``now``. Once no fire follows, the rows of those
-    that are ``prepared`` tell them from those that never follow."""
-    stop, nominal = timer.next.get(leaf), fire.first_ahead(own, now)
-    if stop is None:
-        rows = {fire.nominal_of(job) for job in prepared if job.leaf == leaf}
-        yield from sorted(each for each in rows if nominal is not None and each >= nominal)
-        return
-    while nominal is not None and nominal < stop:
-        yield nominal
-        nominal = own.after(nominal)
 
 
 def by_present_rules(timer: Timer, schedule: Schedule, now: Instant) -> Timer:
@@ -233,18 +211,13 @@ def may_have_moved(timer: Timer, schedule: Schedule, now: Instant) -> bool:
     return False
 
 
-def unwanted(job: Job, schedule: Schedule) -> Why | None:
-    """Why a prepared fire is dropped, if an update that carries its schedule no longer has it (L6); else None."""
+def after_end(job: Job, schedule: Schedule) -> Why | None:
+    """Why a prepared fire is dropped, if an update that carries its schedule ends it before the fire (L6); else None."""
     nominal = fire.nominal_of(job)
-    if schedule.ends_at is not None and nominal > schedule.ends_at:
-        ends = iso(schedule.ends_at)
-        return Why.of("fire_removed", f"the schedule was updated to end at {ends}, before this fire of {iso(nominal)}")
-    count = fire.events_of(schedule)
-    if job.index >= count:
-        events = "1 event" if count == 1 else f"{count} events"
-        why = f"the schedule was updated to {events} per fire, and this is number {job.index}"
-        return Why.of("fire_removed", why)
-    return None
+    if schedule.ends_at is None or nominal <= schedule.ends_at:
+        return None
+    ends = iso(schedule.ends_at)
+    return Why.of("fire_removed", f"the schedule was updated to end at {ends}, before this fire of {iso(nominal)}")
 
 
 @dataclass
@@ -269,9 +242,7 @@ class _Portion:
         """How many more events fit, or rows of bundles and their fires."""
         if not self.bundled:
             return MAX_FIRES - len(self.fires)
-        # A fire that is written again after an update may have a record of the events that it has no longer.
-        rows = 2 if self.timer.begun else 1
-        return max(0, MAX_ROWS - len(self.fires) - rows * len({job.nominal_at for job in self.fires}))
+        return max(0, MAX_ROWS - len(self.fires) - len({job.nominal_at for job in self.fires}))
 
     def continue_begun(self) -> None:
         """Prepare the unwritten events of fires that were begun before."""
@@ -314,27 +285,28 @@ class _Portion:
     def _write(self, leaf: str, one: Begun) -> None:
         """Prepare the events of one fire that are not written. The fire stays begun while events are not due yet. If
         they are overdue, all that are left are planned anew, so that they do not start all at once."""
-        count = fire.events_of(self.schedule)
-        end = fire.window_end(self.schedule, one.first)
-        if end is not None and one.written < count and self._is_missed(fire.due_of(self.schedule, one, one.written)):
+        shape = fire.shape_in(self.timer, self.schedule, one.nominal)
+        end = fire.window_end(shape, one.first)
+        if end is not None and one.written < shape.events and self._is_missed(fire.due_of(shape, one, one.written)):
             one = one._replace(resumed_at=self.now, resumed_from=one.written)
-        while one.written < count and self.capacity():
-            due = fire.due_of(self.schedule, one, one.written)
+        while one.written < shape.events and self.capacity():
+            due = fire.due_of(shape, one, one.written)
             if due >= self.horizon:
                 break
-            job = self._job(leaf, one, due)
+            job = self._job(leaf, one, shape, due)
             # A fire that an outage delayed has its whole timeout from now on.
             prepared_at = self.now if self._is_missed(due) else None
             self.fires.append(replace(job, window_end=end, prepared_at=prepared_at))
             one = one._replace(written=one.written + job.count)
-        if one.written < count:
+        if one.written < shape.events:
             self.begun.append(one)
 
-    def _job(self, leaf: str, one: Begun, due: Instant) -> Job:
+    def _job(self, leaf: str, one: Begun, shape: Shape, due: Instant) -> Job:
         """The next event of a fire, or its next bundle."""
-        if self.bundled and self.schedule.spread is not None:
-            return bundles.bundle_of(self.timer, one, self.schedule.spread)
-        return fire.fire_of(self.timer, leaf, one.nominal, due, one.written)
+        if self.bundled and bundles.size(shape) > 1:
+            return bundles.bundle_of(self.timer, one, shape)
+        job = fire.fire_of(self.timer, leaf, one.nominal, due, one.written)
+        return job if shape == fire.ONE else replace(job, shape=tuple(shape))
 
     def _is_missed(self, due: Instant) -> bool:
         return due < self.now - catch_up.MISSED_AFTER

@@ -157,9 +157,9 @@ def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule
     if nominal in schedule_state.skips:
         why = f"the occurrence of {iso(nominal or 0)} was skipped on request"
         return End("SKIPPED", Why.of("occurrence_skipped", why))
-    unwanted = timer.unwanted(job, schedule)
-    if unwanted is not None:
-        return End("DROPPED", unwanted)
+    after_end = timer.after_end(job, schedule)
+    if after_end is not None:
+        return End("DROPPED", after_end)
     if schedule_state.mode == "drain" and (job.due_at or 0) >= schedule_state.mode_at:
         return End("DROPPED", Why.of("drained", "the fire was due after the schedule was paused to drain"))
     if schedule_state.mode not in GATHERING_MODES and not tree.is_single_time(schedule.trigger):

@@ -18,6 +18,7 @@ from chalicelib.core.definitions.overrides import (
 )
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.fires import fire
 from chalicelib.core.ids import holder_of
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, gather, timeout
@@ -67,6 +68,12 @@ WAITED: Millis = 5 * SECOND
 
 
 MAX_WAITED = 120  # characters: a run's row is billed by the KB
+
+
+def spread_of(job: Job, schedule: Schedule) -> tuple[int, ...]:
+    """The number of an event and how many its fire has; empty for any other job, and for a fire of one."""
+    shape = fire.shape_of(job, schedule) if job.traits.timed else fire.ONE
+    return (job.index, shape.events) if shape != fire.ONE else ()
 
 
 def build_run(
@@ -129,7 +136,7 @@ def build_run(
         recovers=_recovers(job, schedule, workflow),
         backfill=job.backfill,
         rerun_of=job.rerun_of,
-        spread=(job.index, schedule.spread.count) if schedule.spread and job.traits.timed else (),
+        spread=spread_of(job, schedule),
         requested_by=job.requested_by or (job.event.by if job.event is not None else None),
         run_timeout=(run_timeout_of(schedule, workflow) or 0) if workflow.target.has_lifecycle else None,
         start_timeout=workflow.start_timeout_millis,

@@ -71,8 +71,9 @@ class Job(StoredRow):
 
     ``measured`` are the last load readings, and ``probed`` is the last answer of the probe. ``approvals`` has the users
     who approved, and when (None: nobody). ``nominal_at`` (None:
-    ``due_at``) identifies a fire, ``index`` one of its several events. ``window_end`` is the end of the
-    window of its events; ``prepared_at`` is when the fire was written, if that was late. ``requested_by`` is the ARN of
+    ``due_at``) identifies a fire, ``index`` one of its several events. ``shape`` is their number and their window, in
+    ms; empty for a fire of one event, and in a bundle, which has it in its plan. ``window_end`` is the end of the
+    window; ``prepared_at`` is when the fire was written, if that was late. ``requested_by`` is the ARN of
     the signer who requested the job, or who posted the last of its events that a signer posted.
 
     A *bundle* stands for ``count`` events of a fire, those from number ``index`` on (`core/fires/bundles.py`). ``plan``
@@ -95,6 +96,7 @@ class Job(StoredRow):
     due_at: Instant | None = None
     nominal_at: Instant | None = None
     index: int = 0
+    shape: tuple[int, ...] = ()
     window_end: Instant | None = None
     prepared_at: Instant | None = None
     leaves: Mapping[str, Progress] = field(default_factory=dict)

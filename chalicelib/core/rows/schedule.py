@@ -35,10 +35,9 @@ class ScheduleState(StoredRow):
     generations whose trigger goes on in this one; of a DAG's node, all earlier ones. ``held_from`` is when the hold or
     backlog began that lasts, or that ended with the resume at ``mode_at``; None without one. ``uncounted``: active runs
     may lack a permit of a group or pool that this version names (`core/runs/counting.py`). ``enabled_by`` has who
-    enabled the generation, and who resumed it last. ``spread_at`` is when an update that kept the generation last
-    changed the spread of fires that the timer writes again; 0 after a drain. ``stops`` has the mark of each stop that
-    holds the schedule (`core/schedules/stops.py`). ``resumed`` has the generations that a resume after a drain began
-    again, with its instant (`fire.is_left`).
+    enabled the generation, and who resumed it last. ``stops`` has the mark of each stop that holds the schedule
+    (`core/schedules/stops.py`). ``resumed`` has the generations that a resume after a drain began again, with its
+    instant (`fire.is_left`).
     """
 
     schedule: str
@@ -61,7 +60,6 @@ class ScheduleState(StoredRow):
     wake_cursor: str | None = None
     skip_offsets: Mapping[str, Millis] = field(default_factory=dict)
     enabled_by: tuple[str, ...] = ()
-    spread_at: Instant = 0
     stops: tuple[tuple[Any, ...], ...] = ()
     resumed: Mapping[str, Instant] = field(default_factory=dict)
 
@@ -125,8 +123,8 @@ class Timer(StoredRow):
     ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger. ``rules`` is the
     version of the rules of time zones by which ``next`` was computed. ``walls`` has, for each leaf that depends on a
     zone, its next instant and the offset there, then the same for the instant before it (`core/fires/walls.py`).
-    ``bundled``: the events of the fires that it prepared last are in bundles. ``bundled_to`` is the nominal instant of
-    the last fire that has any.
+    ``shapes`` has the former shapes of begun fires: the nominal instant of the last fire of each, the number of events,
+    and their window in ms (`core/fires/fire.py::Shape`). Later fires have the shape of the definition.
     """
 
     schedule: str
@@ -141,8 +139,7 @@ class Timer(StoredRow):
     rev: int = 1
     wake_at: Instant | None = None
     arrived: Mapping[str, Instant] = field(default_factory=dict)
-    bundled: bool = False
-    bundled_to: Instant = 0
+    shapes: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,24 +112,22 @@ def _events(
     """How many events of a job are dropped, and how many are prepared again."""
     if new is None or not job.traits.timed:
         return (0 if change.keeps_jobs else job.waiting), 0
+    events, numbers = fire.shape(new).events, bundles.numbers(job) if job.is_bundle else [job.index]
+    wanted = numbers if fire_timer.after_end(job, new) is None else []
+    if change.keeps_jobs:
+        return len(numbers) - len(wanted), 0
     goes_on = change.keeps_trigger and not fire.is_left(job, new, state)
-    if not job.is_bundle:
-        unwanted = fire_timer.unwanted(job, new) is not None
-        later = job.due_at is not None and job.due_at > now
-        kept = (change.keeps_jobs or (goes_on and later)) and not unwanted
-        return int(not kept), int(kept and not change.keeps_jobs)
-    events, numbers = fire.events_of(new), bundles.numbers(job)
-    late = new.ends_at is not None and fire.nominal_of(job) > new.ends_at
-    wanted = [] if late else [number for number in numbers if number < events]
-    if not change.keeps_jobs:
-        wanted = [number for number in wanted if goes_on and bundles.due(job, number) > now]
-    return len(numbers) - len(wanted), 0 if change.keeps_jobs else len(wanted)
+    later = [number for number in wanted if goes_on and number < events and _due(job, number) > now]
+    return len(numbers) - len(later), len(later)
+
+
+def _due(job: Job, number: int) -> Instant:
+    return bundles.due(job, number) if job.is_bundle else job.due_at or 0
 
 
 def _loses_fires(old: Schedule, new: Schedule) -> bool:
     """Whether prepared fires may have no place in a new definition with the same trigger."""
-    ends = new.ends_at is not None and (old.ends_at is None or new.ends_at < old.ends_at)
-    return ends or fire.events_of(new) < fire.events_of(old)
+    return new.ends_at is not None and (old.ends_at is None or new.ends_at < old.ends_at)
 
 
 def _spans(old: Schedule, new: Schedule) -> tuple[str, ...]:

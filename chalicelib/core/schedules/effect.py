@@ -123,7 +123,7 @@ def _has_fires(
     if timer is None:
         return False
     if carry:
-        later = fire_timer.carried(timer, old, new, timer.version, now, prepared)
+        later = fire_timer.carried(timer, old, new, timer.version, now)
     else:
         later = continued.continued(timer, old, new, schedule_state, prepared, now)
     return bool(later.next or later.begun)

@@ -90,11 +90,8 @@ def put(
         return after, [PutState(after, schedule_state), *plan]
     if alive is not None and old is not None and change.keeps_jobs:
         reopened = alive.mode not in GATHERING_MODES and change.mode in GATHERING_MODES
-        spread_at = now if old.spread != new.spread else after.spread_at
-        if timer is None or change.mode not in _TIMED:
-            spread_at = 0  # no timer writes a fire again
-        after = replace(after, wake_at=now, since=now if reopened else after.since, spread_at=spread_at)
-        return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, prepared, now)]
+        after = replace(after, wake_at=now, since=now if reopened else after.since)
+        return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, now)]
     # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
     rows = [row for row in subscriptions(after, new, now) if change.mode in GATHERING_MODES or row.leaf == WAKE]
     going = timer if change.keeps_trigger else None
@@ -105,8 +102,7 @@ def put(
     if going is not None:
         return after, whole
     why = "disabled" if change.code == "stops" else "replaced"
-    ended = fire.beside(timer, prepared) if timer is not None else None
-    return after, _with_rest(whole, alive, old, ended, now, f"the schedule was {why}")
+    return after, _with_rest(whole, alive, old, timer, now, f"the schedule was {why}")
 
 
 def enable(
@@ -260,10 +256,9 @@ def next_generation(schedule_state: ScheduleState | None, now: Instant) -> int:
 
 
 def _begun_anew(schedule_state: ScheduleState, now: Instant) -> ScheduleState:
-    """The state after a drain, from the end of which on the generation gathers with a new timer. The drain has removed
-    the bundles that an update of the spread was to write again."""
+    """The state after a drain, from the end of which on the generation gathers with a new timer."""
     resumed = {**schedule_state.resumed, str(schedule_state.generation): now}
-    return replace(schedule_state, since=now, spread_at=0, resumed=resumed)
+    return replace(schedule_state, since=now, resumed=resumed)
 
 
 def _state_row(
@@ -349,7 +344,6 @@ def _reopen(
     old: Schedule,
     new: Schedule,
     timer: Timer | None,
-    prepared: Sequence[Job],
     now: Instant,
 ) -> list[Write]:
     """The writes for an update that keeps the trigger: the index rows keep ``since``, the timer keeps its instants."""
@@ -363,7 +357,7 @@ def _reopen(
     if timer is None or schedule_state.mode not in _TIMED:
         rests = _end_timer(schedule_state, new)
         return [*plan, *(rests if rests or timer is None else _delete_timer(schedule_state, old))]
-    later = fire_timer.carried(timer, old, new, schedule_state.version, now, prepared)
+    later = fire_timer.carried(timer, old, new, schedule_state.version, now)
     return [*plan, Replace(later if gathers else lifetime.completed(later, new, now))]
 
 

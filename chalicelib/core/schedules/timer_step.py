@@ -13,11 +13,10 @@ from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, lifetime, walls
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Fire, Record
+from chalicelib.core.rows.run import Fire
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
@@ -76,23 +75,15 @@ def next_step(
     return TimerStep(name, again=wakes_at) if ends else None
 
 
-def with_bundles(
-    step: TimerStep, stored: Mapping[str, Fire | None], removed: Mapping[str, Record | None], now: Instant
-) -> TimerStep:
-    """The step with the writes of its bundles. ``stored`` are the rows of their fires, if they were read. Events that
-    left their bundle before an update of the spread stay out of the bundle that takes its place. ``removed`` are the
-    records of the events that earlier updates removed, of each fire that is written again from its first event on."""
+def with_bundles(step: TimerStep, stored: Mapping[str, Fire | None], now: Instant) -> TimerStep:
+    """The step with the writes of its bundles. ``stored`` are the rows of their fires."""
     if step.emission is None or not step.emission.bundles:
         return step
     fires: list[Job] = [job for job in step.emission.fires if not job.is_bundle]
     plan: list[Write] = []
     for fire_id, group in groupby(step.emission.bundles, key=lambda job: bundles.fire_of_bundle(job.job_id)):
         written = list(group)
-        former = stored.get(fire_id)
-        row = bundles.after(former, bundles.fire_row(step.emission.timer, written, now))
-        if former is not None and fire_id in removed:
-            plan += bundles.removed(former, removed[fire_id], Plan(*written[0].plan).events, now)
-        written = [bundles.without(job, row.left) if row.left else job for job in written]
+        row = bundles.after(stored.get(fire_id), bundles.fire_row(step.emission.timer, written, now))
         fires += written
         plan += [*map(Put, written), Create(row) if row.rev == 1 else Replace(row)]
     return replace(step, emission=replace(step.emission, fires=tuple(fires)), plan=(*step.plan, *plan))

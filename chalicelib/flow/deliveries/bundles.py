@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 
 from chalicelib.core import ids
 from chalicelib.core.changes import replace
-from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, continued, fire
 from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.instants import Instant
@@ -14,15 +13,13 @@ from chalicelib.core.jobs import claim, plain
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.runs import queued
 from chalicelib.core.why import Why
-from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
+from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import fire_events
-from chalicelib.flow.check_result import CheckResult, committed
+from chalicelib.flow.check_result import CheckResult
 from chalicelib.flow.deliveries.ends import Ready, called_run
 from chalicelib.flow.runs.context import build
 from chalicelib.ports import Ports
@@ -86,8 +83,6 @@ def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
     schedule, schedule_state, workflow = facts.schedule, facts.schedule_state, facts.workflow
     if schedule is None or schedule_state is None or schedule_state.generation != bundle.generation:
         return False  # its decision ends it
-    if fire_events.is_void(ports, bundle, schedule, schedule_state) or bundles.unwanted(bundle, schedule):
-        return True
     if workflow is not None and not plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
         return True
     if bundles.planned_anew(bundle, schedule, schedule_state) is not bundle:
@@ -96,21 +91,13 @@ def has_to_change(ports: Ports, bundle: Job, facts: Facts) -> bool:
 
 
 def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> CheckResult | None:
-    """Bring a bundle up to date with the schedule: drop events that it has no longer, and plan the others anew after a
-    pause. Divide it into jobs if its events need more than a delivery now. Returns None after a conflict."""
+    """Bring a bundle up to date with the schedule: plan its events anew after a pause, without those that ran before.
+    Divide it into jobs if its events need more than a delivery now. Returns None after a conflict."""
     schedule, schedule_state = facts.schedule, facts.schedule_state
     if schedule is None or schedule_state is None:
         raise ValueError("expected a bundle of a schedule")
-    unwanted = bundles.unwanted(bundle, schedule)
-    removed = _removed(bundle, unwanted, schedule, now)
-    if fire_events.is_void(ports, bundle, schedule, schedule_state):
-        why = Why.of("duplicate", "its fire is prepared again after an update")
-        kept = [] if _are_counted(ports, bundle, schedule, facts) else removed
-        return committed(ports, [DeleteJob(bundle, exact=True), *queued.leave(bundle), *kept], "gone", why)
     if before := _ran_before(ports, bundle, schedule_state):
-        return _without(ports, bundle, before, [], "some of its events ran before the schedule was updated", now)
-    if unwanted:
-        return _without(ports, bundle, unwanted, removed, "the schedule was updated to fewer events per fire", now)
+        return _without(ports, bundle, before, now)
     later = bundles.planned_anew(bundle, schedule, schedule_state)
     if later is not bundle:
         if ports.ledger.commit([Replace(later)]) is not None:
@@ -118,30 +105,6 @@ def bring_up_to_date(ports: Ports, bundle: Job, facts: Facts, now: Instant) -> C
         ports.hints.send([ref_of(later)], later.due_at or now, now)
         return CheckResult("waiting", Why.of("spread_again", "the rest of its fire is spread again after a pause"))
     return divide(ports, bundle, now)
-
-
-def _are_counted(ports: Ports, bundle: Job, schedule: Schedule, facts: Facts) -> bool:
-    """Whether the emitter records the events of a void bundle that the schedule has no longer: when it writes the fire
-    again as bundles, or when it did so by an earlier update."""
-    workflow, size = facts.workflow, bundles.size(schedule.spread)
-    if size > 1 and workflow is not None and plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
-        return True
-    return fire_events.is_written_again(ports, bundle)
-
-
-def _removed(bundle: Job, unwanted: Sequence[int], schedule: Schedule, now: Instant) -> list[Write]:
-    """The record of the events that the schedule has no longer; none if it has all."""
-    if not unwanted:
-        return []
-    count = fire.events_of(schedule)
-    events = "1 event" if count == 1 else f"{count} events"
-    why = f"the schedule was updated to {events} per fire, and these have the numbers from {unwanted[0]} on"
-    record = new_record(
-        bundles.event_id(bundles.fire_of_bundle(bundle.job_id), unwanted[0]), "DROPPED",
-        bundle.schedule, bundle.generation, Why.of("fire_removed", why), now,
-        created_at=bundle.created_at, count=len(unwanted),
-    )  # fmt: skip
-    return [Put(record)]
 
 
 def _ran_before(ports: Ports, bundle: Job, schedule_state: ScheduleState) -> list[int]:
@@ -177,12 +140,11 @@ def _hint(ports: Ports, jobs: Sequence[Job], now: Instant) -> None:
     ports.hints.send_all([(due, [ref_of(job) for job in group]) for due, group in by_instant.items()], now)
 
 
-def _without(
-    ports: Ports, bundle: Job, numbers: Collection[int], kept: Sequence[Write], why: str, now: Instant
-) -> CheckResult | None:  # fmt: skip
-    if ports.ledger.commit([*fire_events.without(bundle, numbers), *kept]) is not None:
+def _without(ports: Ports, bundle: Job, numbers: Collection[int], now: Instant) -> CheckResult | None:
+    if ports.ledger.commit(fire_events.without(bundle, numbers)) is not None:
         return None
     rest = bundles.without(bundle, numbers)
     if rest.waiting:
         ports.hints.send([ref_of(rest)], max(now, rest.due_at or now), now)
-    return CheckResult("waiting" if rest.waiting else "gone", Why.of("divided", why))
+    why = Why.of("divided", "some of its events ran before the schedule was updated")
+    return CheckResult("waiting" if rest.waiting else "gone", why)

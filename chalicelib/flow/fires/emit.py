@@ -15,6 +15,7 @@ from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import bundles, fire, lifetime
+from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import plain
 from chalicelib.core.rows import kinds, sort_keys
@@ -22,7 +23,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.ref import Ref, ShardPart, by_instant, crowd_of, fires_ref, ref_of
-from chalicelib.core.rows.run import Fire, Record, Run
+from chalicelib.core.rows.run import Fire, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import timer_step
 from chalicelib.core.schedules.timer_step import TimerStep
@@ -316,25 +317,21 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
     if gone := timer_step.unknown_zones(timer, definition, schedule_state):
         logger.warning("zone unknown", extra={"schedule": schedule, "hint": "; ".join(gone)})
         return None
-    if bundles.size(definition.spread) == 1:
+    if not fire_timer.may_bundle(timer, definition):
         return timer_step.next_step(timer, definition, schedule_state, now, horizon)
     step = timer_step.next_step(timer, definition, schedule_state, now, horizon, _is_bundled(ports, definition))
     if step is not None and step.emission is not None and _has_jobs(ports, timer, step.emission.bundles, now):
         step = timer_step.next_step(timer, definition, schedule_state, now, horizon)
-    return _with_bundles(ports, step, timer, now)
+    return _with_bundles(ports, step, now)
 
 
 def _has_jobs(ports: Ports, timer: Timer, prepared: Sequence[Job], now: Instant) -> bool:
     """Whether one of these fires was written as jobs, by an emitter that died before it moved the timer, and before a
-    policy or a workflow changed. It stays so: an event in a bundle has another id. A fire that an update writes again
-    may change."""
-    again = {one.nominal for one in fire.begun(timer) if one.written == 0}
+    policy or a workflow changed. It stays so: an event in a bundle has another id."""
     for bundle in {bundles.fire_of_bundle(job.job_id): job for job in reversed(prepared)}.values():
         nominal, due = fire.nominal_of(bundle), bundles.due(bundle, bundle.index)
         first = fire.fire_of(timer, bundles.LEAF, nominal, due, bundle.index)
-        if nominal not in again and (
-            _is_written(ports, first, nominal) or (due <= now and ports.rows.get(Run, first.job_id, 1) is not None)
-        ):
+        if _is_written(ports, first, nominal) or (due <= now and ports.rows.get(Run, first.job_id, 1) is not None):
             return True
     return False
 
@@ -356,15 +353,11 @@ def _is_bundled(ports: Ports, schedule: Schedule) -> bool:
     return workflow is not None and plain.is_bundled(schedule, workflow, row is not None and row.counted, policy)
 
 
-def _with_bundles(ports: Ports, step: TimerStep | None, timer: Timer, now: Instant) -> TimerStep | None:
+def _with_bundles(ports: Ports, step: TimerStep | None, now: Instant) -> TimerStep | None:
     if step is None or step.emission is None:
         return step
     fires = dict.fromkeys(bundles.fire_of_bundle(job.job_id) for job in step.emission.bundles)
-    stored = {fire_id: ports.rows.get(Fire, fire_id) for fire_id in fires}
-    again = {bundles.fire_id(timer.schedule, timer.generation, one.nominal)
-             for one in fire.begun(timer) if one.written == 0}  # fmt: skip
-    removed = {fire_id: ports.rows.get(Record, fire_id) for fire_id in fires if fire_id in again}
-    return timer_step.with_bundles(step, stored, removed, now)
+    return timer_step.with_bundles(step, {fire_id: ports.rows.get(Fire, fire_id) for fire_id in fires}, now)
 
 
 def _carry_out(

@@ -35,7 +35,7 @@ def is_event(job: Job, facts: Facts, now: Instant) -> bool:
     if schedule_state is None or schedule is None or not check.is_prepared(job) or (job.due_at or 0) > now:
         return False
     current = schedule_state.generation == job.generation and schedule_state.mode in GATHERING_MODES
-    wanted = fire.nominal_of(job) not in schedule_state.skips and fire_timer.unwanted(job, schedule) is None
+    wanted = fire.nominal_of(job) not in schedule_state.skips and fire_timer.after_end(job, schedule) is None
     return current and wanted and not tree.is_single_time(schedule.trigger)
 
 

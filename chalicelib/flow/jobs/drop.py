@@ -8,8 +8,7 @@ from functools import partial
 
 from chalicelib.core import states
 from chalicelib.core.dags import rounds
-from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import bundles, continued, fire
+from chalicelib.core.fires import continued, fire
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows import kinds, sort_keys
@@ -27,7 +26,7 @@ from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.why import Why
 from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import facts as facts_of
-from chalicelib.flow import fire_events, lookup
+from chalicelib.flow import lookup
 from chalicelib.flow.check_result import CheckResult, committed
 from chalicelib.flow.limits import queues
 from chalicelib.flow.notices import notices
@@ -78,8 +77,6 @@ def _may_stay(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> b
     if schedule_state.mode not in ("drain", "completed"):
         return True
     schedule = lookup.definition_of(ports, schedule_state)
-    if schedule and job.is_bundle and fire_events.is_void(ports, job, schedule, schedule_state):
-        return False  # a drain has no timer that writes it again: it is on record as not prepared
     verdict = check.verdict_of(job, schedule, ports.clock.now()) if schedule else None
     return verdict is None or verdict.met
 
@@ -165,10 +162,10 @@ def _lost_of(ports: Ports, job: Job) -> Job | Why:
     schedule = lookup.definition_of(ports, schedule_state)
     lost: Job | None = job
     if schedule_state is not None and schedule is not None:
-        lost = _not_again(ports, job, schedule_state, schedule)
+        lost = continued.lost_of(job, schedule_state, schedule)
     if lost is None:
         return Why.of("duplicate", "prepared again after an update")
-    already = facts_of.already(ports, job, schedule_state, schedule) if check.is_prepared(job) else None
+    already = facts_of.already(ports, job, schedule_state) if check.is_prepared(job) else None
     return Why.of("duplicate", f"has {already} already") if already is not None else lost
 
 
@@ -196,17 +193,6 @@ def drop_at(ports: Ports, key: tuple[str, int, str], why: Why) -> bool:
         if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
             return True
     raise too_many_conflicts(f"dropping job {key}", "the sweep will try again")
-
-
-def _not_again(ports: Ports, job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job | None:
-    """What of a fire of a closed generation is not prepared again in the present one, whose trigger is the same. An
-    update that kept the generation may have had a bundle written again: only events that it has no longer are lost."""
-    if job.is_bundle and job.generation == schedule_state.generation:
-        if not fire_events.is_void(ports, job, schedule, schedule_state):
-            return job
-        again = fire_events.is_written_again(ports, job)
-        return None if again else bundles.until(job, 0, fire.events_of(schedule))
-    return continued.lost_of(job, schedule_state, schedule)
 
 
 def states_of_held(ports: Ports, job: Job) -> dict[str, LimitState]:

@@ -243,9 +243,10 @@ def _ahead(ports: Ports, row: Fire) -> list[EventOfFire]:
     schedule = lookup.definition_of(ports, timer) if one is not None else None
     if one is None or schedule is None:
         return []
+    shape = fire.shape_in(timer, schedule, one.nominal)
     return [
-        EventOfFire(number, "WAITING", fires.NOT_WRITTEN, fire.due_of(schedule, one, number))
-        for number in range(row.written, fire.events_of(schedule))
+        EventOfFire(number, "WAITING", fires.NOT_WRITTEN, fire.due_of(shape, one, number))
+        for number in range(row.written, shape.events)
     ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import fire
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.fires.fire import Begun
+from chalicelib.core.fires.fire import Begun, Shape
 from chalicelib.core.instants import MINUTE, SECOND, Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
@@ -50,47 +50,33 @@ def first_timer(of: Schedule) -> Timer:
 
 
 @brief
-@given(SPREADS, SPREADS, st.integers(0, 400))
-def test_every_fire_to_come_has_the_new_events_each_hinted_once(
-    before: tuple[int, str | None], after: tuple[int, str | None], seconds: int
-) -> None:
-    old, new, now = spreading(before), spreading(after), NOON + seconds * SECOND + 1
+@given(st.lists(st.tuples(SPREADS, st.integers(1, 400)), min_size=2, max_size=4))
+def test_a_fire_keeps_the_spread_with_which_it_was_begun(updates: list[tuple[tuple[int, str | None], int]]) -> None:
+    """Each event is prepared and hinted once. A fire of which nothing is prepared has the new spread."""
     rows: dict[str, Job] = {}
     hints: list[tuple[str, Instant]] = []
-    timer = ticks(first_timer(old), old, NOON, now, rows, hints)
-    timer = fire_timer.carried(timer, old, new, 2, now)
-    assert (timer.version, timer.anchor) == (2, NOON)
-    ticks(timer, new, now, now + 6 * MINUTE, rows, hints)
+    now, of = NOON, spreading(updates[0][0])
+    timer = first_timer(of)
+    shapes: dict[Instant, Shape] = {}
+    for number, (spread, seconds) in enumerate(updates):
+        begun, following = timer.next["0"], spreading(spread)
+        timer = fire_timer.carried(timer, of, following, number + 2, now)
+        assert (timer.version, timer.anchor, timer.next["0"]) == (number + 2, NOON, begun)
+        of, until = following, now + seconds * SECOND + 1
+        shapes |= {nominal: fire.shape(of) for nominal in range(begun, until + 9 * MINUTE, STEP)}
+        timer, now = ticks(timer, of, now, until, rows, hints), until
+    timer = ticks(timer, of, now, now + 6 * MINUTE, rows, hints)
 
     wanted = {
-        (f"FIRE#{iso(nominal)}#0#{index}", fire.due_of(new, Begun(nominal, nominal, 0), index))
+        (f"FIRE#{iso(nominal)}#0#{index}", fire.due_of(shapes[nominal], Begun(nominal, nominal, 0), index))
         for nominal in range(NOON + STEP, now + 4 * MINUTE, STEP)
-        for index in range(fire.events_of(new))
-        if nominal > now
+        for index in range(shapes[nominal].events)
     }
-    there = {
-        (place, row.due_at)
-        for place, row in rows.items()
-        if fire_timer.unwanted(row, new) is None and now < fire.nominal_of(row) < now + 4 * MINUTE
-    }
+    there = {(place, row.due_at) for place, row in rows.items() if fire.nominal_of(row) < now + 4 * MINUTE}
     assert there == wanted
     assert {hint: hints.count(hint) for hint in wanted} == dict.fromkeys(wanted, 1)
-
-
-@brief
-@given(SPREADS, SPREADS, st.integers(0, 400))
-def test_an_update_loses_no_event_of_a_fire_in_progress(
-    before: tuple[int, str | None], after: tuple[int, str | None], seconds: int
-) -> None:
-    """Its events are numbered without a gap: those that were prepared, and those that the new definition adds."""
-    old, new, now = spreading(before), spreading(after), NOON + seconds * SECOND + 1
-    rows: dict[str, Job] = {}
-    timer = ticks(first_timer(old), old, NOON, now, rows, [])
-    ticks(fire_timer.carried(timer, old, new, 2, now), new, now, now + 6 * MINUTE, rows, [])
-    for nominal in range(NOON + STEP, now, STEP):
-        numbers = sorted(row.index for row in rows.values() if fire.nominal_of(row) == nominal)
-        assert numbers == list(range(len(numbers)))
-        assert len(numbers) >= min(old.spread.count, new.spread.count) if old.spread and new.spread else True
+    assert all(fire.shape_of(row, of) == shapes[fire.nominal_of(row)] for row in rows.values())
+    assert timer.shapes == ()
 
 
 def test_an_update_of_neither_end_nor_spread_keeps_the_timer() -> None:

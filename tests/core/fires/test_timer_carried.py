@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.rows.schedule import Timer
-from chalicelib.core.triggers.time import TimeTrigger
 from tests.core.builders import ABSENT, ELAPSED, NAME, NOON, PARTITION, any_of, schedule
 
 EVERY: dict[str, Any] = {"type": "time", "expression": "@every 1m"}
@@ -112,67 +110,69 @@ def test_l6_each_carried_leaf_goes_on_by_itself() -> None:
 
 # -- the events of each fire ---------------------------------------------------------------------------------------
 
-# One of four events every ten seconds. The fire of 12:01 lacks one event, those of 12:02 and 12:03 are prepared.
+# One of four events every ten seconds. The fire of 12:01 lacks one event, that of 12:02 none, that of 12:03 three.
 FOUR = schedule(EVERY, spread={"count": 4, "over": "40s"})
-UNDER_WAY = timer({"0": minute(4)}, begun=((minute(1), minute(1), 3), (minute(3), minute(3), 1)))
+BEGUN = ((minute(1), minute(1), 3), (minute(3), minute(3), 1))
+UNDER_WAY = timer({"0": minute(4)}, begun=BEGUN)
+OF_FOUR = (4, 40 * SECOND)
 
 
-def begun(new: Schedule, before: Timer = UNDER_WAY, old: Schedule = FOUR, now: Instant = NOON + MINUTE) -> Any:
-    return fire_timer.carried(before, old, new, 2, now).begun
+@pytest.mark.parametrize("spread", [{"count": 6, "over": "1m"}, {"count": 4, "over": "80s"}, {"count": 3}, None])
+def test_e2_a_begun_fire_keeps_its_shape(spread: dict[str, Any] | None) -> None:
+    new = schedule(EVERY, spread=spread, coalesce=False)
+    after = fire_timer.carried(UNDER_WAY, FOUR, new, 2, minute(1))
+    assert (after.begun, after.shapes) == (BEGUN, ((minute(3), *OF_FOUR),))
+    assert after.wake_at == minute(1) + 30 * SECOND
+    assert fire.shape_in(after, new, minute(3)) == OF_FOUR
+    assert fire.shape_in(after, new, minute(4)) == fire.shape(new)
 
 
-@pytest.mark.parametrize("now", [minute(1), minute(1) + 30 * SECOND, minute(2) - 1])
 @pytest.mark.parametrize(
-    ("spread", "wanted"),
+    ("before", "shapes"),
     [
-        # Two more: prepared events keep their instants.
-        ({"count": 6, "over": "1m"}, [(1, 3), (2, 4), (3, 1)]),
-        # Two fewer: only the fire of which one event is prepared lacks another.
-        ({"count": 2, "over": "20s"}, [(3, 1)]),
-        # As many, at other instants: only the first event of a fire stays.
-        ({"count": 4, "over": "80s"}, [(1, 3), (2, 1), (3, 1)]),
-        # All at once.
-        ({"count": 3}, [(2, 1), (3, 1)]),
-        (None, []),
+        (timer({"0": minute(4)}), ()),  # nothing is begun
+        (replace(UNDER_WAY, shapes=((minute(1), 9, 0),)), ((minute(1), 9, 0), (minute(3), *OF_FOUR))),
+        (replace(UNDER_WAY, shapes=((minute(0), 9, 0),)), ((minute(3), *OF_FOUR),)),  # no begun fire has the first
+        (
+            replace(UNDER_WAY, shapes=((minute(3), 9, 0),)),
+            ((minute(3), 9, 0),),
+        ),  # both are older than the spread of four
     ],
 )
-def test_e2_fires_to_come_use_the_new_spread_without_duplicates(
-    now: Instant, spread: dict[str, Any] | None, wanted: list[tuple[int, int]]
+def test_e2_a_timer_has_the_shapes_of_begun_fires_alone(
+    before: Timer, shapes: tuple[tuple[int, int, int], ...]
 ) -> None:
+    after = fire_timer.carried(before, FOUR, schedule(EVERY, coalesce=False), 2, minute(1))
+    assert after.shapes == shapes
+
+
+def test_e2_an_update_that_ends_before_a_fire_removes_its_shape() -> None:
+    new = schedule(EVERY, spread={"count": 2}, ttl=iso(minute(1)))
+    after = fire_timer.carried(UNDER_WAY, FOUR, new, 2, minute(1))
+    assert (after.begun, after.shapes) == (BEGUN[:1], ((minute(1), *OF_FOUR),))
+
+
+def test_e2_the_rest_of_a_fire_is_prepared_in_its_shape() -> None:
+    new = schedule(EVERY, spread={"count": 2})
+    carried = fire_timer.carried(UNDER_WAY, FOUR, new, 2, minute(1))
+    emission = fire_timer.emit(carried, new, minute(3), minute(3) + 45 * SECOND)
+    found = {(fire.nominal_of(job), job.index): (job.due_at, job.shape) for job in emission.fires}
+    expected = {(minute(3), number): (minute(3) + number * 10 * SECOND, OF_FOUR) for number in (1, 2, 3)}
+    assert {place: row for place, row in found.items() if place[0] == minute(3)} == expected
+    assert (emission.timer.begun, emission.timer.shapes) == ((), ())
+
+
+def test_e2_an_outage_plans_the_rest_of_a_fire_anew_in_its_shape() -> None:
+    new = schedule(EVERY, spread={"count": 2})
+    carried = fire_timer.carried(timer({"0": minute(90)}, begun=BEGUN[1:]), FOUR, new, 2, minute(3))
+    later = minute(30)
+    emission = fire_timer.emit(carried, new, later, later + MINUTE)
+    assert [job.due_at for job in emission.fires] == [later, later + 5 * SECOND, later + 10 * SECOND]
+
+
+@pytest.mark.parametrize(("spread", "events"), [({"count": 2}, 3), (None, 3), ({"count": 9}, 3)])
+def test_l4_what_is_not_prepared_is_counted_by_its_shape(spread: dict[str, Any] | None, events: int) -> None:
     new = schedule(EVERY, spread=spread, coalesce=False)
-    assert begun(new, now=now) == tuple((minute(at), minute(at), written) for at, written in wanted)
-
-
-def test_e2_a_new_spread_adds_missing_events_to_prepared_fires() -> None:
-    old = schedule(EVERY, coalesce=False)
-    new = schedule(EVERY, spread={"count": 2, "over": "30s"})
-    assert begun(new, timer({"0": minute(4)}), old) == ((minute(2), minute(2), 1), (minute(3), minute(3), 1))
-
-
-def test_e2_a_fire_with_jitter_is_rewritten_at_its_due_instant() -> None:
-    document = EVERY | {"jitter": "30s"}
-    old, new = schedule(document, coalesce=False), schedule(document, spread={"count": 2, "over": "20s"})
-    rule = old.trigger
-    assert isinstance(rule, TimeTrigger)
-    dues = [rule.jittered(NOON, minute(at), f"{NAME}#0") for at in (1, 2)]
-    assert dues[0] > minute(1) + 10 * SECOND and dues[1] > minute(2)
-    # The fire of 12:01 is not due yet, although its nominal instant has come: it gets the new events, too.
-    wanted = ((minute(1), dues[0], 1), (minute(2), dues[1], 1))
-    assert begun(new, timer({"0": minute(3)}), old, minute(1) + 10 * SECOND) == wanted
-    assert begun(new, timer({"0": minute(3)}), old, dues[0]) == wanted[1:]
-
-
-@pytest.mark.parametrize("end", [None, iso(minute(3) + SECOND)])
-@pytest.mark.parametrize("prepared", [(), (3,), (2, 3)])
-def test_l10_the_last_fires_are_known_by_their_rows(prepared: tuple[int, ...], end: str | None) -> None:
-    old = schedule(EVERY, coalesce=False, ttl=end)
-    new = schedule(EVERY, spread={"count": 2, "over": "30s"}, ttl=end)
-    used_up = timer({}, fired={"0": 3})
-    jobs = [fire.fire_of(used_up, "0", minute(at), minute(at)) for at in (1, *prepared)]  # that of 12:01 is due
-    later = fire_timer.carried(used_up, old, new, 2, minute(1), jobs)
-    assert later.begun == tuple((minute(at), minute(at), 1) for at in prepared)
-
-
-def test_t1_a_used_up_timer_without_end_prepares_nothing() -> None:
-    old, new = schedule(EVERY, coalesce=False), schedule(EVERY, spread={"count": 2})
-    assert begun(new, timer({}), old) == ()
+    carried = fire_timer.carried(timer({"0": minute(4)}, begun=BEGUN[1:]), FOUR, new, 2, minute(3))
+    rest = fire.unprepared(carried, new, minute(3))
+    assert rest is not None and rest.events == events

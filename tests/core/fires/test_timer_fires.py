@@ -11,7 +11,6 @@ from chalicelib.core import ids
 from chalicelib.core.fires import fire, timer
 from chalicelib.core.instants import HOUR, MINUTE, Instant, iso
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.why import Why
 from tests.core.builders import ELAPSED, NAME, NOON, TICK, job, schedule
@@ -42,7 +41,7 @@ def test_t4_a_fire_is_the_event_of_its_nominal_accepted_when_due(
 
 
 def ended(at: Instant) -> Why | None:
-    return timer.unwanted(PREPARED, schedule(TICK, ttl=iso(at)))
+    return timer.after_end(PREPARED, schedule(TICK, ttl=iso(at)))
 
 
 def test_l6_a_fire_after_the_end_of_its_schedule_is_dropped() -> None:
@@ -50,24 +49,7 @@ def test_l6_a_fire_after_the_end_of_its_schedule_is_dropped() -> None:
     assert ended(NOON + MINUTE - 1) == says(
         "the schedule was updated to end at 2026-03-02T12:00:59.999Z, before this fire of 2026-03-02T12:01:00.000Z"
     )
-    assert timer.unwanted(PREPARED, schedule(TICK)) is None
-
-
-@pytest.mark.parametrize(
-    ("index", "spread", "why"),
-    [
-        (0, None, None),
-        (1, None, "the schedule was updated to 1 event per fire, and this is number 1"),
-        (1, 2, None),
-        (2, 2, "the schedule was updated to 2 events per fire, and this is number 2"),
-        (7, 5, "the schedule was updated to 5 events per fire, and this is number 7"),
-    ],
-)
-def test_l6_an_event_beyond_the_count_of_a_fire_is_dropped(index: int, spread: int | None, why: str | None) -> None:
-    row: Job = replace(PREPARED, index=index)
-    assert timer.unwanted(row, schedule(TICK, spread={"count": spread} if spread else None)) == (
-        says(why) if why else None
-    )
+    assert timer.after_end(PREPARED, schedule(TICK)) is None
 
 
 # -- a leaf whose instant moved ------------------------------------------------------------------------------------

@@ -60,8 +60,8 @@ def test_e2_events_not_due_yet_are_written_at_the_next_check() -> None:
     step = fire_timer.emit(BEGUN, four, TEN, TEN + MINUTE)
     assert step == Emission(
         (
-            fire(TEN, TEN, window_end=ends),
-            fire(TEN, TEN + half, 1, nominal_at=TEN, window_end=ends),
+            fire(TEN, TEN, shape=(4, 2 * MINUTE), window_end=ends),
+            fire(TEN, TEN + half, 1, nominal_at=TEN, shape=(4, 2 * MINUTE), window_end=ends),
         ),
         Timer(
             NAME, 7, 1, NOON, {"0": TEN + 10 * MINUTE}, begun=((TEN, TEN, 2),), rev=2, wake_at=TEN + MINUTE
@@ -72,8 +72,8 @@ def test_e2_events_not_due_yet_are_written_at_the_next_check() -> None:
     step = fire_timer.emit(step.timer, four, TEN + MINUTE, TEN + 2 * MINUTE)
     assert step == Emission(
         (
-            fire(TEN, TEN + 2 * half, 2, nominal_at=TEN, window_end=ends),
-            fire(TEN, TEN + 3 * half, 3, nominal_at=TEN, window_end=ends),
+            fire(TEN, TEN + 2 * half, 2, nominal_at=TEN, shape=(4, 2 * MINUTE), window_end=ends),
+            fire(TEN, TEN + 3 * half, 3, nominal_at=TEN, shape=(4, 2 * MINUTE), window_end=ends),
         ),
         Timer(NAME, 7, 1, NOON, {"0": TEN + 10 * MINUTE}, rev=3, wake_at=TEN + 10 * MINUTE),
         (),
@@ -82,7 +82,7 @@ def test_e2_events_not_due_yet_are_written_at_the_next_check() -> None:
 
 def test_e2_events_all_at_once_have_no_window() -> None:
     step = fire_timer.emit(BEGUN, schedule(TEN_MINUTES, spread={"count": 2}), TEN, TEN + 1)
-    assert step.fires == (fire(TEN, TEN), fire(TEN, TEN, 1))
+    assert step.fires == (fire(TEN, TEN, shape=(2, 0)), fire(TEN, TEN, 1, shape=(2, 0)))
 
 
 def test_t1_a_jittered_fire_has_a_deterministic_due_instant() -> None:

@@ -1,14 +1,15 @@
-"""An update that carries also applies to fires that are already prepared, up to 135 s ahead (L6, E4)."""
+"""What an update that carries does to fires that are already prepared, up to 135 s ahead (L6, E4)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer
-from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.instants import MINUTE, SECOND, duration
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
 from chalicelib.flow.deliveries import prepare, send
@@ -20,6 +21,7 @@ from tests.support.world import World, flights
 
 CARRY = {"on_update": "carry"}
 AT_TWO_PAST = "2 12 2 3 *"
+EACH_FOURTH = "4-8/4 12 2 3 *"  # at 12:04 and 12:08
 
 
 @pytest.fixture
@@ -40,6 +42,11 @@ def called(world: World, name: str) -> list[int]:
 def instants(world: World, name: str) -> list[float]:
     """When the events were sent, in seconds from noon."""
     return sorted((run.claimed_at - NOON) / SECOND for run in world.runs(name))
+
+
+def counted(world: World) -> Counter[int]:
+    """How many events of each fire were sent, by its nominal instant."""
+    return Counter(context["events"][0]["instant"] for _, context in world.targets.queue.messages)
 
 
 def sent_once(world: World) -> bool:
@@ -87,47 +94,58 @@ def test_l6_carry_of_an_earlier_end_drops_a_fire_to_be_an_event(world: World) ->
     assert [record.kind for record in world.records("daily")] == ["DROPPED"]
 
 
-@pytest.mark.parametrize(("before", "after"), [(10, 3), (3, 10), (1, 4)])
-def test_l6_carry_of_another_count_applies_to_the_prepared_fire(world: World, before: int, after: int) -> None:
-    world.deploy(flights({"burst": many(before)}))
-    world.pass_by("30s")
+@pytest.mark.parametrize(("before", "after"), [(10, 3), (3, 10), (1, 4), (300, 7)])
+def test_l6_carry_of_another_count_begins_with_the_next_fire(world: World, before: int, after: int) -> None:
+    world.deploy(flights({"burst": many(before, expression=EACH_FOURTH)}))
+    world.pass_by("2m")
     assert sum(job.waiting for job in world.jobs("burst")) == before
 
-    world.put("burst", many(after, **CARRY))
-    world.pass_by("3m")
-    assert sum(run.count for run in world.runs("burst")) == after
-    assert sent_once(world)
-    assert {record.kind for record in world.records("burst")} <= {"DROPPED"}
-    assert sum(record.count for record in world.records("burst")) == max(before - after, 0)
+    world.put("burst", many(after, expression=EACH_FOURTH, **CARRY))
+    world.pass_by("7m")
+    assert counted(world) == {NOON + 4 * MINUTE: before, NOON + 8 * MINUTE: after}
+    assert world.records("burst") == []
 
 
-def test_l6_carry_of_another_window_moves_the_prepared_events(world: World) -> None:
-    world.deploy(flights({"burst": many(4, "8s")}))
-    world.pass_by("30s")
-    world.put("burst", many(4, "4s", **CARRY))
-    world.pass_by("3m")
-    assert instants(world, "burst") == [120, 121, 122, 123]
-    assert sent_once(world)
+def test_l6_carry_without_a_spread_begins_with_the_next_fire(world: World) -> None:
+    world.deploy(flights({"burst": many(5, expression=EACH_FOURTH)}))
+    world.pass_by("2m")
+    world.put("burst", at(EACH_FOURTH, "notify", **CARRY))
+    world.pass_by("7m")
+    assert counted(world) == {NOON + 4 * MINUTE: 5, NOON + 8 * MINUTE: 1}
 
 
-def test_l6_carry_during_a_fire_applies_to_what_is_not_prepared(world: World) -> None:
+@pytest.mark.parametrize(("count", "before", "after"), [(4, "8s", "4s"), (4, "4s", None), (30, "5s", "50s")])
+def test_l6_carry_of_another_window_begins_with_the_next_fire(
+    world: World, count: int, before: str, after: str | None
+) -> None:
+    world.deploy(flights({"burst": many(count, before, EACH_FOURTH)}))
+    world.pass_by("2m")
+    world.put("burst", many(count, after, EACH_FOURTH, **CARRY))
+    world.pass_by("7m")
+    assert sum(counted(world).values()) == 2 * count
+    for number, over in enumerate((before, after)):
+        first = NOON + (4 + 4 * number) * MINUTE
+        planned = [first + index * (duration(over) if over else 0) // count for index in range(count)]
+        sent = sorted(at_ for at_ in world.targets.queue.sent_at if first <= at_ < first + 2 * MINUTE)
+        assert all(plan <= at_ < plan + 2 * SECOND for plan, at_ in zip(planned, sent, strict=True))
+
+
+@pytest.mark.parametrize("on_update", ["carry", "drop"])
+def test_l6_an_update_during_a_fire(world: World, on_update: str) -> None:
+    """With ``drop``, what is left of the fire has the new spread."""
     world.deploy(flights({"burst": many(10, "10m")}))
     world.pass_by("5m30s")  # three minutes and a half into the window: four are sent, two are prepared
     assert len(world.runs("burst")) == 4
-    world.put("burst", many(8, "10m", **CARRY))
-    world.pass_by("10m")
-    assert len(world.runs("burst")) == 8
+    world.put("burst", many(8, "10m", on_update=on_update))
+    world.pass_by("12m")
+    assert len(world.runs("burst")) == (10 if on_update == "carry" else 8)
+    assert [record.kind for record in world.records("burst")] in ([], ["DROPPED"] * 2)
     assert sent_once(world)
+    spreads = {context["spread"]["count"] for _, context in world.targets.queue.messages}
+    assert spreads == ({10} if on_update == "carry" else {10, 8})
 
 
-def test_l6_carry_without_a_spread_leaves_one_event_of_the_fire(world: World) -> None:
-    world.deploy(flights({"burst": many(5)}))
-    world.put("burst", at(AT_TWO_PAST, "notify", **CARRY))
-    world.pass_by("3m")
-    assert len(world.runs("burst")) == 1
-
-
-def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
+def test_l6_carry_keeps_fires_already_read_by_a_batch(world: World) -> None:
     world.deploy(flights({"burst": many(10)}))
     world.pass_by("117s")
     due = NOON + 2 * MINUTE
@@ -137,18 +155,21 @@ def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
 
     world.put("burst", many(3, **CARRY))
     world.clock.pass_by("3s")
-    sent = send.send(world.ports, send.lease(world.ports, ready.ready, due))
-    assert (sent.ends, len(sent.changed)) == ({}, 1)
+    send.send(world.ports, send.lease(world.ports, ready.ready, due))
     world.pass_by("2m")
-    assert len(events.sent(world, "burst")) == 3
+    assert len(events.sent(world, "burst")) == 10
+    assert sent_once(world)
 
 
-def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: World) -> None:
-    """It has read the timer before the update, and writes its fires after it: its write of the timer fails."""
-    world.deploy(flights({"burst": many(10, expression="4 12 2 3 *")}))
+@pytest.mark.parametrize(("before", "after"), [(10, 3), (4, 30), (10, 30), (30, 10), (3, 7)])
+def test_l6_an_emitter_that_wrote_late_doubles_nothing(world: World, before: int, after: int) -> None:
+    """It has read the timer before the update, and writes its fires after it: its write of the timer fails. Others have
+    written the fire in the new shape, as jobs or as bundles."""
+    world.deploy(flights({"burst": many(before, expression="4 12 2 3 *")}))
     old = world.ports.rows.get(Timer, "demo.flights.burst")
+    world.put("burst", many(after, expression="4 12 2 3 *", **CARRY))
     world.clock.pass_by("3m")
-    world.put("burst", many(3, expression="4 12 2 3 *", **CARRY))
+    world.tick()
     assert old is not None
 
     version = world.ports.rows.get(Version, "demo.flights.burst", 1)
@@ -156,8 +177,9 @@ def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: World) -> 
     late = timer.emit(old, Schedule.model_validate(version.definition), NOON, NOON + 10 * MINUTE)
     world.ports.ledger.put_all([Put(fire) for fire in late.fires])
     world.pass_by("5m")
-    assert len(world.runs("burst")) == 3
-    assert len([record for record in world.records("burst") if record.kind == "DROPPED"]) == 7
+    numbers = sorted(context["spread"]["index"] for _, context in world.targets.queue.messages)
+    assert numbers == list(range(max(before, after)))
+    assert sent_once(world)
     assert world.ports.jobs.jobs("demo.flights.burst", old.generation, 50, None).items == ()
 
 
@@ -166,5 +188,5 @@ def test_l6_carry_keeps_a_count_of_repeats(world: World) -> None:
     world.pass_by("5s")
     world.put("beat", many(3, expression="R5/PT1M", **CARRY))
     world.pass_by("7m")
-    assert called(world, "beat") == [instant for instant in (60, 120, 180, 240, 300) for _ in range(3)]
+    assert called(world, "beat") == [60, 60, 120, 120, *(instant for instant in (180, 240, 300) for _ in range(3))]
     assert sent_once(world)
