@@ -79,3 +79,33 @@ def test_o4_a_restore_in_the_middle_of_a_large_fire(seed: int) -> None:
 def test_o4_hundreds_of_restores_in_the_middle_of_large_fires(hundred: int) -> None:
     for seed in range(1_000 + 100 * hundred, 1_100 + 100 * hundred):
         _play(seed)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"count": 5}, {"count": 9}),
+        ({"count": 9}, {"count": 4, "over": "5m"}),
+        ({"count": 4, "over": "5m"}, {"count": 60}),
+        (None, {"count": 6, "over": "3m"}),
+        ({"count": 6, "over": "8m"}, None),
+    ],
+)
+def test_o4_a_repair_knows_how_many_events_each_fire_had(before: Any, after: Any) -> None:
+    """An update has changed the spread between these fires. Nothing was lost, so nothing is written again."""
+    world = World(wake_shards=1, history_shards=1)
+
+    def document(spread: Any) -> dict[str, Any]:
+        return at("*/10 * * * *", "notify", **({"spread": spread} if spread else {"coalesce": False}))
+
+    world.deploy(under({"max_events": 20, "interval": "1s"}, {NAME: document(before)}))
+    world.pass_by("23m")
+    world.put(NAME, {**document(after), "on_update": "carry"})
+    world.pass_by("38m")
+    sent = Counter(context["events"][0]["instant"] for _, context in world.targets.queue.messages)
+    counts = [spread["count"] if spread else 1 for spread in (before, before, after, after, after)]
+    assert [sent[NOON + number * 10 * MINUTE] for number in range(1, 6)] == counts
+    known = len(world.targets.queue.messages)
+    assert mended(world, NOON) == []
+    world.settle()
+    assert len(world.targets.queue.messages) == known

@@ -59,6 +59,7 @@ _SPARSE = {
     "spread",
     "shape",
     "shapes",
+    "bundled",
     "stops",
 }  # not stored if they have their default
 _CARRIED = "unknown"  # the only field that is not stored under its own name

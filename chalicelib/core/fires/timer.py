@@ -76,7 +76,8 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant, bundl
         if nominal is not None:
             upcoming[leaf.id] = nominal
     begun = tuple(one.stored for one in portion.begun)
-    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1)
+    bundled = portion.bundled
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=begun, rev=timer.rev + 1, bundled=bundled)
     later = set_to(replace(later, shapes=_needed(timer.shapes, begun)), schedule)
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
@@ -212,7 +213,7 @@ def may_have_moved(timer: Timer, schedule: Schedule, now: Instant) -> bool:
 
 
 def after_end(job: Job, schedule: Schedule) -> Why | None:
-    """Why a prepared fire is dropped, if an update that carries its schedule ends it before the fire (L6); else None."""
+    """Why a prepared fire is dropped: an update that carries its schedule ends it before the fire (L6). Else None."""
     nominal = fire.nominal_of(job)
     if schedule.ends_at is None or nominal <= schedule.ends_at:
         return None

@@ -142,14 +142,16 @@ def is_unseen(job: Job) -> bool:
     return is_prepared(job) or (job.traits.timed and job.met_at is None and job.tries == 0)
 
 
-def coalesces(schedule: Schedule, schedule_state: ScheduleState) -> bool:
-    """Whether a fire that has to wait becomes the gathering job, which later fires join (C11)."""
-    return schedule_state.mode in GATHERING_MODES and not schedule.own_jobs(schedule_state.mode)
+def coalesces(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> bool:
+    """Whether a fire that has to wait becomes the gathering job, which later fires join (C11). One of several events
+    does not, also if an update has taken the ``spread`` away since."""
+    gathers = schedule_state.mode in GATHERING_MODES and not schedule.own_jobs(schedule_state.mode)
+    return gathers and not job.shape
 
 
 def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
     """Whether a job is detached as soon as its match is complete (C11, and the mode backlog of L4)."""
-    return schedule_state.mode in GATHERING_MODES and not coalesces(schedule, schedule_state)
+    return schedule_state.mode in GATHERING_MODES and schedule.own_jobs(schedule_state.mode)
 
 
 def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule: Schedule) -> Decision | None:
@@ -170,7 +172,7 @@ def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule
         return None
     if waiting.job_id == job.job_id:
         return Duplicate(Why.of("duplicate", "duplicate: this fire is already waiting"))
-    if not coalesces(schedule, schedule_state):
+    if not coalesces(job, schedule, schedule_state):
         return None
     if is_over(waiting, schedule, schedule_state, job.due_at or 0):
         over = Why.of("waiting_job_over", "job ", mention("run", waiting.job_id), " timed out before this fire was due")

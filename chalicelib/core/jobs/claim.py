@@ -215,7 +215,7 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     if job.backfill is not None:
         plan.append(ExpectBackfillRunning(job.schedule, job.backfill))
     plan += [*_as_defined(facts), *facts.other.expected]
-    if check.is_prepared(job) and check.coalesces(schedule, schedule_state):
+    if check.is_prepared(job) and check.coalesces(job, schedule, schedule_state):
         plan.append(ExpectNoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
     take = tuple(ask for ask in route.take if not names.is_admission(ask.limit_name))
@@ -370,7 +370,7 @@ def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> 
     job. A match that time completed is detached if each match is a job of its own. Other jobs keep their sort key: no
     emitter writes a bundle again."""
     if check.is_prepared(job) and not job.is_bundle:
-        return GATHERING if check.coalesces(schedule, schedule_state) else gather.detached_key(job)
+        return GATHERING if check.coalesces(job, schedule, schedule_state) else gather.detached_key(job)
     detached = job.traits.gathers and job.queued_in is None and check.detaches(schedule, schedule_state)
     return gather.detached_key(job) if detached else job.sort_key
 

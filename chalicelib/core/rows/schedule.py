@@ -123,8 +123,9 @@ class Timer(StoredRow):
     ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger. ``rules`` is the
     version of the rules of time zones by which ``next`` was computed. ``walls`` has, for each leaf that depends on a
     zone, its next instant and the offset there, then the same for the instant before it (`core/fires/walls.py`).
-    ``shapes`` has the former shapes of begun fires: the nominal instant of the last fire of each, the number of events,
-    and their window in ms (`core/fires/fire.py::Shape`). Later fires have the shape of the definition.
+    ``bundled``: the events of the fires that it prepared last may be in bundles. ``shapes`` has the former shapes of
+    begun fires: the nominal instant of the last fire of each, the number of events, and their window in ms
+    (`core/fires/fire.py::Shape`). Later fires have the shape of the definition.
     """
 
     schedule: str
@@ -139,6 +140,7 @@ class Timer(StoredRow):
     rev: int = 1
     wake_at: Instant | None = None
     arrived: Mapping[str, Instant] = field(default_factory=dict)
+    bundled: bool = False
     shapes: tuple[tuple[int, int, int], ...] = ()
 
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from chalicelib.core.fires import bundles
-from chalicelib.core.fires.fire import fire_event, nominal_of
-from chalicelib.core.instants import iso
+from chalicelib.core.fires.fire import fire_event, nominal_of, shape_of
+from chalicelib.core.instants import SECOND, iso
 from chalicelib.core.jobs.of_period import of_mark
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
@@ -21,7 +21,9 @@ from chalicelib.flow.ingest import apply
 from chalicelib.flow.schedules import pauses
 from sluice.operations.repair.repair import Repair
 from sluice.operations.rules import missing_fires
+from sluice.operations.rules.missing_fires import Shapes
 
+MAX_VERSIONS = 100  # of a schedule, which say how many events its fires had
 WHY = "held by a repair"
 
 
@@ -113,16 +115,19 @@ def of_fires(repair: Repair) -> None:
             continue
         # Those that were due until an update that kept the trigger belong to the generation before.
         began = row.since + 1 if row.former else row.since
-        for fire in missing_fires.since(timer, schedule, max(repair.since, began)):
+        versions = repair.ports.catalog.versions(timer.schedule, MAX_VERSIONS)
+        shapes = Shapes.of(versions, repair.ports.settings.horizon_seconds * SECOND)
+        for fire in missing_fires.since(timer, schedule, max(repair.since, began), shapes):
             fire_id, number = bundles.fire_id(fire.schedule, fire.generation, nominal_of(fire)), fire.index
             if repair.stock.has_in_bundle(fire_id, number):
                 continue
-            if timer.bundled:
-                job_id = bundles.event_id(fire_id, number)
-                fire = replace(fire, job_id=job_id, sort_key=sort_keys.detached(fire.created_at, job_id))
-            if not repair.stock.has(fire) and not _is_counted(repair, fire):
-                repair.found("fire", fire.job_id, f"written again: nothing shows the fire of {iso(fire.created_at)}")
-                repair.create(fire)
+            job_id = bundles.event_id(fire_id, number)
+            of_bundle = replace(fire, job_id=job_id, sort_key=sort_keys.detached(fire.created_at, job_id))
+            if repair.stock.has(fire) or repair.stock.has(of_bundle) or _is_counted(repair, fire):
+                continue
+            lost = of_bundle if timer.bundled and bundles.size(shape_of(fire, schedule)) > 1 else fire
+            repair.found("fire", lost.job_id, f"written again: nothing shows the fire of {iso(lost.created_at)}")
+            repair.create(lost)
 
 
 def _is_counted(repair: Repair, fire: Job) -> bool:

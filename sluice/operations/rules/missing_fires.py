@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import fire
-from chalicelib.core.fires.fire import Begun, fire_of
-from chalicelib.core.instants import Instant
+from chalicelib.core.fires.fire import Begun, Shape, fire_of
+from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.rows.schedule import Timer, Version
 from chalicelib.core.triggers.time import Series
 
 MAX_FIRES = 10_000  # of one schedule that a repair looks for
 
 
-def since(timer: Timer, schedule: Schedule, instant: Instant) -> Iterator[Job]:
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The shapes of the fires of a schedule by its versions, from the newest on: since when each is in force. A fire
+    has the shape that was in force when it was prepared, ``lead`` before its first event."""
+
+    known: tuple[tuple[Instant, Shape], ...]
+    lead: Millis
+
+    @classmethod
+    def of(cls, versions: Sequence[Version], lead: Millis) -> Shapes:
+        """The shapes of the newest versions, newest first."""
+        made = ((row.created_at, fire.shape(Schedule.model_validate(row.definition))) for row in versions)
+        return cls(tuple(made), lead)
+
+    def at(self, due: Instant) -> Shape:
+        """The shape of the fire whose first event is due at an instant."""
+        found = (shape for created_at, shape in self.known if created_at <= due - self.lead)
+        return next(found, self.known[-1][1])
+
+
+def since(timer: Timer, schedule: Schedule, instant: Instant, shapes: Shapes) -> Iterator[Job]:
     """The fires of time leaves that a timer has prepared, and that were due at ``instant`` or later."""
+    longest = max(shape.span for _, shape in shapes.known)
     known = {one.nominal: one for one in fire.begun(timer)}
     for leaf, own in fire.all_series(timer, schedule):
-        for nominal in _nominals(own, timer, leaf, instant - fire.longest_delay(schedule)):
-            one = known.get(nominal) or Begun(nominal, own.due(nominal), fire.events_of(schedule))
-            dues = [fire.due_of(schedule, one, index) for index in range(one.written)]
-            yield from (fire_of(timer, leaf, nominal, due, i) for i, due in enumerate(dues) if due >= instant)
+        for nominal in _nominals(own, timer, leaf, instant - fire.longest_delay(schedule) - longest):
+            first = own.due(nominal)
+            shape = fire.shape_in(timer, schedule, nominal) if nominal in known else shapes.at(first)
+            one = known.get(nominal) or Begun(nominal, first, shape.events)
+            dues = [fire.due_of(shape, one, index) for index in range(one.written)]
+            jobs = (fire_of(timer, leaf, nominal, due, i) for i, due in enumerate(dues) if due >= instant)
+            end, kept = fire.window_end(shape, first), () if shape == fire.ONE else tuple(shape)
+            yield from (replace(job, shape=kept, window_end=end) for job in jobs)
 
 
 def _nominals(own: Series, timer: Timer, leaf: str, instant: Instant) -> Iterator[Instant]:

@@ -13,7 +13,7 @@ from chalicelib.core.instants import MINUTE, SECOND, duration
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
 from chalicelib.flow.deliveries import prepare, send
-from tests.acceptance.words import elapsed, on, time
+from tests.acceptance.words import elapsed, on, time, window
 from tests.support import events
 from tests.support.clock import NOON
 from tests.support.schedules import at
@@ -190,3 +190,19 @@ def test_l6_carry_keeps_a_count_of_repeats(world: World) -> None:
     world.pass_by("7m")
     assert called(world, "beat") == [60, 60, 120, 120, *(instant for instant in (180, 240, 300) for _ in range(3))]
     assert sent_once(world)
+
+
+@pytest.mark.parametrize(("count", "over"), [(4, None), (4, "20s"), (30, None), (60, "6s")])
+@pytest.mark.parametrize("waits", [False, True])
+def test_l6_the_events_of_a_begun_fire_never_join_each_other(
+    world: World, count: int, over: str | None, waits: bool
+) -> None:
+    """The update takes the spread away. Of a fire of one event, one that waits joins the waiting job."""
+    closed = [window("12:10", "13:00")] if waits else []
+    world.deploy(flights({"burst": many(count, over, constraints=closed)}))
+    world.pass_by("30s")
+    world.put("burst", at(AT_TWO_PAST, "notify", constraints=closed, **CARRY))
+    world.pass_by("15m")
+    numbers = sorted(context["spread"]["index"] for _, context in world.targets.queue.messages)
+    assert numbers == list(range(count))
+    assert world.records("burst") == []
