@@ -17,10 +17,12 @@ from typing import Any, ClassVar
 from chalicelib.core import ids
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import bundles, fire
+from chalicelib.core.fires.bundles import Plan
 from chalicelib.core.instants import MINUTE, Instant, Millis, duration
 from chalicelib.core.limits.permits import LEAD
 from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.states import GATHERING_MODES
@@ -83,8 +85,9 @@ class Between:
 
 @dataclass
 class BundleLife(Life):
-    """A life with bundles. ``spare`` is how many events more or less may be expected, because a spread was changed
-    while events of a fire waited."""
+    """A life with bundles. ``kept`` has the fires that are prepared and have not come, with another number of events
+    than the present spread: how many more. ``spare`` is how many events more or less may be expected in all: a fire in
+    progress had a former spread, and got the present one by an update that drops what waits."""
 
     jitters: ClassVar[tuple[Any, ...]] = (None, None, "40s")
     spreads: ClassVar[tuple[Any, ...]] = (
@@ -100,6 +103,7 @@ class BundleLife(Life):
     )  # fmt: skip
 
     world: World = field(default_factory=lambda: MortalWorld(**dying.SMALL))
+    kept: dict[Instant, int] = field(default_factory=dict)
     spare: int = 0
     has_died: bool = False
     # The nominal instants of these events, and when they were due.
@@ -137,8 +141,11 @@ class BundleLife(Life):
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def act(self, what: str | None = None, span: str | None = None) -> None:
-        at, generation = self.now, self.state.generation
+        at, generation, former = self.now, self.state.generation, self._of_former_spreads()
         super().act(what, span)
+        if self.state.generation != generation or self.state.mode not in GATHERING_MODES:
+            self.kept = {}
+            self.spare += sum(abs(count - self.events) for count in former.values())
         invariants._queues_are_what_jobs_say(invariants.Stock(self.world))
         present = {name: when for name, when in self.cancelled.items() if f".{ids.base36(generation)}." in name}
         if self.state.generation != generation:
@@ -151,7 +158,9 @@ class BundleLife(Life):
             self.not_come |= later
             return
         later = {name for name, (nominal, _) in self.cancelled.items() if nominal > at}
-        own = later & present.keys()
+        # After a drain, ``@every`` counts from the resume.
+        comes = {name for name in later if (self.cancelled[name][0] - self.origin) % self.period == 0}
+        own = comes & present.keys()
         self.not_come = self.not_come - own if self.state.mode in GATHERING_MODES else self.not_come | later
 
     def _do(self, what: str, span: str) -> None:
@@ -212,13 +221,36 @@ class BundleLife(Life):
             self.points.armed = points
 
     def _spreads(self) -> None:
+        """Another spread, for the fires that the timer has not begun."""
         self.count()
-        former = self.spread["count"] if self.spread else 1
-        waiting = {fire.nominal_of(job) for job in self.world.jobs(NAME)}
+        former, timer = self.events, self.world.ports.rows.get(Timer, full(NAME))
         self.spread = self.draws.choice([one for one in self.spreads if one != self.spread])
-        self.spare += abs(self.spread["count"] - former) * len(waiting)
         self.properties += 1
         redelivered(lambda: self.world.put(NAME, self.document(on_update="carry")))
+        if timer is None or self.since is None:
+            return
+        following, more = timer.next[bundles.LEAF], self.events - former
+        grid = range(self.origin, max(following, self.now) + 1, self.period)
+        self.expected += more * sum(following <= nominal <= self.now for nominal in grid)
+        for nominal in grid:
+            if self.now < nominal < following:
+                self.kept[nominal] = self.kept.get(nominal, 0) - more
+
+    def count(self) -> None:
+        since = self.since
+        super().count()
+        if since is not None:
+            self.expected += sum(more for nominal, more in self.kept.items() if since < nominal <= self.now)
+            self.kept = {nominal: more for nominal, more in self.kept.items() if nominal > self.now}
+
+    def _of_former_spreads(self) -> dict[Instant, int]:
+        """The fires that wait with another number of events than the present spread, and this number."""
+        waiting = {fire.nominal_of(job): _events_in(job) for job in self.world.jobs(NAME) if job.traits.timed}
+        timer = self.world.ports.rows.get(Timer, full(NAME))
+        begun = {one.nominal: self.events for one in fire.begun(timer)} if timer is not None else {}
+        for until, count, _ in reversed(timer.shapes) if timer is not None else ():
+            begun |= {nominal: count for nominal in begun if nominal <= until}
+        return {nominal: count for nominal, count in {**begun, **waiting}.items() if count != self.events}
 
     def _cancels(self) -> None:
         found = [(each, fire.nominal_of(job)) for job in self.world.jobs(NAME) for each in events.of_job(job)]
@@ -302,6 +334,11 @@ class BundleLife(Life):
             found.append(f"{expected} events of the other schedule came; {len(others)} were sent, {len(ended)} ran")
         left = self.world.limit_state("policy:demo.shared")
         return found + ([f"the queue counts {left.waiters} waiters"] if left.waiters else [])
+
+
+def _events_in(job: Job) -> int:
+    """How many events the fire of a job has."""
+    return Plan(*job.plan).events if job.is_bundle else job.shape[0] if job.shape else 1
 
 
 def _events_of(record: Record) -> set[str]:

@@ -24,7 +24,6 @@ from chalicelib.core.fires.fire import Begun, Shape
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState, Timer
-from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
 from chalicelib.core.triggers.time import Recurrence, rule_of
@@ -78,8 +77,7 @@ def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> boo
         return False
     if job.index >= fire.shape(schedule).events or fire.is_left(job, schedule, schedule_state):
         return False
-    goes_on = schedule_state.mode in (*GATHERING_MODES, "completed")
-    return goes_on and job.due_at is not None and job.due_at > updated_at
+    return job.due_at is not None and job.due_at > updated_at
 
 
 def _updated_at(job: Job, schedule_state: ScheduleState) -> Instant | None:

@@ -138,7 +138,7 @@ def test_l6_a_fire_that_the_update_no_longer_has_is_lost_work() -> None:
     two = schedule(EVERY, spread={"count": 2})
     assert continued.is_again(job, state, two)
     assert not continued.is_again(job, state, schedule(EVERY))
-    assert not continued.is_again(job, replace(state, mode="disabled"), two)
+    assert continued.is_again(job, replace(state, mode="disabled"), two), "the disable has put it on record"
     assert not continued.is_again(job, replace(state, former=()), two)
     assert not continued.is_again(job, replace(state, generation=NOON + MINUTE), two), "it was due at the update"
     assert not continued.is_again(replace(job, kind="run_now"), state, two)
