@@ -29,7 +29,8 @@ NAMES = {"run_now": "run-now", "retry": "retry", "redrive": "redrive", "backfill
 class Cost:
     """``dropped`` counts the jobs to drop, each event of a fire as one; ``jobs`` are these jobs. ``backfills`` and
     ``dag_runs`` have the ids of those that end, ``spans`` the spans in words. ``prepared`` counts the fires that are
-    deleted and prepared again. ``more``: not everything was read, so the numbers are the least."""
+    deleted and prepared again. ``spread``: another spread begins with the next fire. ``more``: not everything was read,
+    so the numbers are the least."""
 
     dropped: int = 0
     jobs: tuple[Job, ...] = ()
@@ -38,6 +39,7 @@ class Cost:
     prepared: int = 0
     dag_runs: tuple[str, ...] = ()
     more: bool = False
+    spread: bool = False
 
     def plus(self, other: Cost) -> Cost:
         """The cost of both."""
@@ -49,6 +51,7 @@ class Cost:
             self.prepared + other.prepared,
             self.dag_runs + other.dag_runs,
             self.more or other.more,
+            self.spread or other.spread,
         )
 
     @property
@@ -59,7 +62,8 @@ class Cost:
         parts += [f"ends {self._count(len(self.dag_runs), 'DAG run')}{_named(self.dag_runs)}"] if self.dag_runs else []
         parts += [f"prepares {self._count(self.prepared, 'fire')} again"] if self.prepared else []
         parts += [f"begins again: {'; '.join(self.spans)}"] if self.spans else []
-        return ", ".join(parts) or ("may drop what waits: it was not counted" if self.more else "drops nothing")
+        parts = parts or ["may drop what waits: it was not counted" if self.more else "drops nothing"]
+        return ", ".join([*parts, *(["the new spread begins with the next fire"] if self.spread else [])])
 
     def _count(self, number: int, noun: str) -> str:
         return f"{'at least ' if self.more else ''}{count_of(number, noun)}"
@@ -152,7 +156,7 @@ def _span(old: TimedLeaf | None, new: TimedLeaf) -> str:
 
 
 def _named(names: Sequence[str] | map[str]) -> str:
-    """Some names in brackets behind their number."""
-    found = list(names)
+    """Some names in brackets behind their number, each once: the events of a fire have one."""
+    found = list(dict.fromkeys(names))
     more = ", ..." if len(found) > SAID else ""
     return f" ({', '.join(found[:SAID])}{more})" if found else ""

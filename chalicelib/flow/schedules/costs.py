@@ -65,8 +65,9 @@ class Costs:
         change = found.effect(enabled, carry)
         if found.alive is None or found.old is None or found.is_same:
             return view(change)
-        return view(change, self._of(change, found.alive, found.old.definition, found.new.definition, found.timer,
-                                     found.now))  # fmt: skip
+        old, new = found.old.definition, found.new.definition
+        total = self._of(change, found.alive, old, new, found.timer, found.now)
+        return view(change, replace(total, spread=change.code == "carried" and old.spread != new.spread))
 
     def of_deletion(self, ports: Ports, names: Sequence[str], dag_runs: Sequence[str] = ()) -> EffectOfPutView:
         """The effect of the deletion of a schedule, or of all schedules of a DAG with its active ``dag_runs``.
