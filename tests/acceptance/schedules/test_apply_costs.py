@@ -56,18 +56,20 @@ def test_l25_a_changed_limit_drops_no_half_of_a_day(world: World) -> None:
     assert world.records("pair") == []
 
 
+THE_FIRE = "(the fire of 2026-03-02T12:02:00.000Z)"
+LATER = ", the new spread begins with the next fire"
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"spread": {"count": 4}}, "goes on; drops nothing, the new spread begins with the next fire"),
-        ({"spread": {"count": 4}, "ttl": "1m"}, "goes on; drops 3 jobs (the fire of 2026-03-02T12:02:00.000Z), the new "
-                                                "spread begins with the next fire"),
+        ({"spread": {"count": 4}}, f"goes on; drops nothing{LATER}"),
+        ({"spread": {"count": 4}, "ttl": "1m"}, f"goes on; drops 3 jobs {THE_FIRE}{LATER}"),
         ({"spread": {"count": 4}, **DROP}, "times and spans go on; prepares 3 fires again"),
-        ({"spread": {"count": 2}, **DROP}, "times and spans go on; drops 1 job (the fire of 2026-03-02T12:02:00.000Z), prepares 2 "
-                                           "fires again"),
+        ({"spread": {"count": 2}, **DROP}, f"times and spans go on; drops 1 job {THE_FIRE}, prepares 2 fires again"),
         ({"spread": {"count": 3}, "priority": 3}, "goes on; drops nothing"),
     ],
-)  # fmt: skip
+)
 def test_l25_an_update_of_the_spread_says_when_it_begins(world: World, change: Document, said: str) -> None:
     tick = to_queue(time("2/2 12 2 3 *"), spread={"count": 3})
     world.deploy(flights({"tick": tick}))
