@@ -86,9 +86,9 @@ def _after_in_bundles(count: int, reads: dict[str, int], read_units: float) -> C
     return Counted(dict(sorted(calls.items())), read_units + 2 * records, 10 * records)
 
 
-# The row of the fire is read, too. One lease covers a bundle.
-IN_A_BUNDLE = Counted({"BatchGetItem": 3, "GetItem": 3, "PutItem": 1, "Query": 1}, 10, 1)
-IN_FOUR_BUNDLES = Counted({"BatchGetItem": 3, "GetItem": 6, "PutItem": 1, "Query": 2}, 23, 1)
+# One lease covers a bundle.
+IN_A_BUNDLE = Counted({"BatchGetItem": 3, "GetItem": 2, "PutItem": 1, "Query": 1}, 8, 1)
+IN_FOUR_BUNDLES = Counted({"BatchGetItem": 3, "GetItem": 2, "PutItem": 1, "Query": 2}, 18, 1)
 
 
 def _leased(plant: Plant, refs: list[Ref], due: int) -> Leased:
