@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from chalicelib.core.fires import bundles, fire
-from chalicelib.core.jobs import plain
-from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.fires import bundles
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.runs import queued
@@ -63,17 +60,9 @@ def ran(ports: Ports, events: Sequence[Job]) -> list[int]:
     return sorted(found)
 
 
-def bundle_instead(ports: Ports, event: Job, facts: Facts) -> str | None:
+def bundle_instead(ports: Ports, event: Job) -> str | None:
     """The id of the bundle that has an event which is also a job, or of the job that it became when it left its bundle;
-    None if there is neither. An emitter that stalled for a while writes the events as jobs, because it has read a
-    former definition, after another one has written the bundles."""
-    schedule, workflow = facts.schedule, facts.workflow
-    if not sort_keys.is_fire(event.sort_key) or event.is_bundle or schedule is None or workflow is None:
-        return None
-    if bundles.size(fire.shape(schedule)) == 1:
-        return None
-    if not plain.is_bundled(schedule, workflow, facts.counted, facts.policy):
-        return None
+    None if there is neither."""
     row = ports.rows.get(Fire, bundles.fire_id_of(event))
     if row is None or event.job_id == bundles.event_id(row.id, event.index):
         return None
