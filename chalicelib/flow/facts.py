@@ -13,9 +13,9 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
-from chalicelib.core.fires import bundles, continued, fire
+from chalicelib.core.fires import continued
 from chalicelib.core.instants import Instant, Millis, duration
-from chalicelib.core.jobs import check, claim, plain
+from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.facts import Facts, Plan
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import names, permits
@@ -125,9 +125,6 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         pool=pool,
         pool_row=pool_row,
     )
-    if known.already is None and _may_be_in_bundle(job, known, schedule, workflow):
-        bundle = fire_events.bundle_instead(ports, job)
-        known = replace(known, already=f"a place in {bundle}" if bundle is not None else None)
     states = _limits(ports, job, known, schedule, workflow, parsed)
     own = states.get(names.workflow_limit(schedule.workflow))
     if own is not None and row is not None:
@@ -142,14 +139,6 @@ def read(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         fresh={name: parsed.fresh(ports, name) for name in schedule.datasets_with_fresh},
         repairs=repairs,
     )
-
-
-def _may_be_in_bundle(job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> bool:
-    """Whether an event that is a job may also be in a bundle: its schedule has bundles. An emitter that stalled for a
-    while writes events as jobs, because it has read a former definition, after another one has written the bundles."""
-    if not check.is_prepared(job) or job.is_bundle or bundles.size(fire.shape(schedule)) == 1:
-        return False
-    return plain.is_bundled(schedule, workflow, known.counted, known.policy)
 
 
 def _new_edition(ports: Ports, own: LimitState, read: Definition) -> tuple[Plan, ...]:
@@ -217,6 +206,8 @@ def already(ports: Ports, job: Job, schedule_state: ScheduleState | None = None)
         return f"run {job.job_id}"
     if job.traits.timed and (run := _ran_before(ports, job, schedule_state)) is not None:
         return f"run {run}"
+    if fire_events.may_be_in_bundle(job) and (bundle := fire_events.bundle_instead(ports, job)) is not None:
+        return f"a place in {bundle}"
     record = ports.rows.get(Record, job.job_id) if job.traits.leaves_record else None
     return f"a record ({record.kind})" if record else None
 

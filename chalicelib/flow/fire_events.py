@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from chalicelib.core.fires import bundles
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.runs import queued
@@ -60,18 +61,26 @@ def ran(ports: Ports, events: Sequence[Job]) -> list[int]:
     return sorted(found)
 
 
+def may_be_in_bundle(event: Job) -> bool:
+    """Whether an event that is a job may also be in a bundle. An emitter that stalled for a while writes the events of
+    a fire as jobs, because it has read a former definition, after another one has written the bundles."""
+    return bool(event.shape) and sort_keys.is_fire(event.sort_key)
+
+
 def bundle_instead(ports: Ports, event: Job) -> str | None:
-    """The id of the bundle that has an event which is also a job, or of the job that it became when it left its bundle;
-    None if there is neither."""
+    """The id of the bundle that has, or had, an event which is also a job, or of the job that it became when it left
+    its bundle; None if there is neither."""
     row = ports.rows.get(Fire, bundles.fire_id_of(event))
-    if row is None or event.job_id == bundles.event_id(row.id, event.index):
+    place = bundles.holds(row, event.index) if row is not None else None
+    own_id = bundles.event_id(row.id, event.index) if row is not None else event.job_id
+    if row is None or place is None or event.job_id == own_id:
         return None
-    if event.index in row.left:
-        return bundles.event_id(row.id, event.index)
-    bundle, run = _bundle(ports, row, event.index), _run(ports, row, event.index)
-    if bundle is not None:
-        return bundle.job_id
-    return run.run_id if run is not None else None
+    bundle_id = bundles.bundle_id(row.id, *place)
+    if _bundle(ports, row, event.index) is not None or _run(ports, row, event.index) is not None:
+        return bundle_id
+    if event.index in row.left or ports.rows.get(Run, own_id, 1) is not None or ports.jobs.find(own_id) is not None:
+        return own_id
+    return bundle_id if ports.rows.get(Record, bundle_id) is not None else None
 
 
 def take_out(ports: Ports, job_id: str) -> Job | None:

@@ -37,6 +37,7 @@ SPREADS: tuple[dict[str, Any] | None, ...] = (
 STARTS: tuple[tuple[str, Millis], ...] = (
     ("nominal", 1), ("due", -100 * SECOND), ("due", -75 * SECOND), ("due", -30 * SECOND), ("due", 125 * SECOND),
 )  # fmt: skip
+PREPARED = 2  # from this one on, the first event is prepared
 OFFSETS: tuple[Millis, ...] = (0, 35 * SECOND)  # between two acts
 # A fire has as many events by another window, so that all of them can be counted.
 ACTS = ("drain", "start", "property", "carry", "window", "window, carry", "disable")
@@ -131,6 +132,21 @@ def test_l6_a_carried_window_moves_no_prepared_event(trigger: str, shape: Any, a
     """An event that is a job runs at the instant at which it was prepared, and no later update prepares it again."""
     for begin, offset in product(range(len(STARTS)), OFFSETS):
         _check(trigger, shape, begin, offset, acts)
+
+
+FEWER = [
+    (trigger, shape, begin, offset, acts)
+    for acts, trigger, shape, begin, offset in product(
+        product((*ACTS, "fewer, carry"), repeat=3), TRIGGERS, SPREADS[1:], range(PREPARED, len(STARTS)), OFFSETS
+    )
+    if "fewer, carry" in acts
+][::29]
+
+
+@pytest.mark.parametrize("order", every(23, range(len(FEWER))))
+def test_l6_a_fire_keeps_its_count_of_events(order: int) -> None:
+    """It is prepared when an update lowers the count. After ``on_update: drop`` what it has no longer is on record."""
+    _check(*FEWER[order])
 
 
 UPDATES = [  # a fire without a spread has one event

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.instants import HOUR, MINUTE, Instant
+from chalicelib.core.instants import HOUR, MINUTE, Instant, duration
+from chalicelib.core.rows.run import Fire
+from chalicelib.flow.jobs import actions
 from tests.acceptance.targets.test_policies import under
 from tests.faults import invariants
 from tests.support import events
@@ -109,3 +111,47 @@ def test_o4_a_repair_knows_how_many_events_each_fire_had(before: Any, after: Any
     assert mended(world, NOON) == []
     world.settle()
     assert len(world.targets.queue.messages) == known
+
+
+@pytest.mark.parametrize("seconds", [46, 55, 59, 70, 110])
+@pytest.mark.parametrize(("before", "after"), [(9, 5), (4, 3), (9, None), (5, 9)])
+@pytest.mark.parametrize("outage", ["0s", "35m"])
+def test_o4_a_repair_knows_the_fires_around_an_update(
+    before: int, after: int | None, seconds: int, outage: str
+) -> None:  # fmt: skip
+    """Fires are prepared 75 to 135 s ahead, and after an outage all at once."""
+    world = World(wake_shards=1, history_shards=1)
+
+    def document(count: int | None) -> dict[str, Any]:
+        return at("* * * * *", "notify", **({"spread": {"count": count}} if count else {"coalesce": False}))
+
+    world.deploy(under({"max_events": 20, "interval": "1s"}, {NAME: document(before)}))
+    world.pass_by(f"{240 + seconds}s")
+    world.clock.wait_until(world.clock.now() + duration(outage) if outage != "0s" else world.clock.now())
+    world.put(NAME, {**document(after), "on_update": "carry"})
+    world.pass_by("6m")
+    known = len(world.targets.queue.messages)
+    assert mended(world, NOON) == []
+    world.settle()
+    assert len(world.targets.queue.messages) == known
+
+
+@pytest.mark.parametrize("tables", [("CatalogTable",), ("CatalogTable", "JobsTable")])
+def test_o4_a_fire_that_a_restored_timer_prepares_again(tables: tuple[str, ...]) -> None:
+    """The row of the fire is newer than the timer: a cancelled event stays out, and no bundle is named twice."""
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(under({"max_events": 20, "interval": "1s"}, {NAME: at("4 12 2 3 *", "notify", spread={"count": 600})}))
+    world.pass_by("60s")
+    saved = world.tables.saved()
+    world.pass_by("90s")
+    cancelled = events.of_job(world.jobs(NAME)[0])[3]
+    actions.withdraw(world.ports, cancelled, "ann")
+    world.tables.restore({name: saved[name] for name in tables})
+    world.hints.sent = []
+    world.in_flight.clear()
+    mended(world, NOON)
+    world.pass_by("6m")
+    row = world.ports.rows.get(Fire, cancelled.rpartition("-")[0])
+    assert row is not None and list(row.starts) == sorted(set(row.starts))
+    sent = [run_id for run_id, _ in world.targets.queue.messages]
+    assert (len(sent), len(set(sent)), cancelled in sent) == (599, 599, False)

@@ -164,10 +164,12 @@ def fire_row(timer: Timer, bundles: Sequence[Job], now: Instant) -> Fire:
 
 
 def after(stored: Fire | None, more: Fire) -> Fire:
-    """The row of a fire with ``more`` bundles than are ``stored``."""
+    """The row of a fire with ``more`` bundles than are ``stored``. A fire may be written again in its generation: after
+    a drain that ended before it, or after a restore. Then its bundles replace those that were written before."""
     if stored is None:
         return more
-    return replace(more, starts=(*stored.starts, *more.starts), left=stored.left, rev=stored.rev + 1)
+    starts = tuple(start for start in stored.starts if start < more.starts[0])
+    return replace(more, starts=(*starts, *more.starts), left=stored.left, rev=stored.rev + 1)
 
 
 def without(bundle: Job, numbers: Iterable[int]) -> Job:

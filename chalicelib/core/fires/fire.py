@@ -121,9 +121,10 @@ def shape_in(timer: Timer, schedule: Schedule, nominal: Instant) -> Shape:
 
 
 def shape_of(job: Job, schedule: Schedule) -> Shape:
-    """The shape of the fire of a job. Older code did not store it: then it is that of the present ``schedule``."""
-    if job.shape:
-        return Shape(*job.shape)
+    """The shape of the fire of a job, or of a bundle. Older code did not store that of a job: then it is that of the
+    present ``schedule``."""
+    if own := job.own_shape:
+        return Shape(*own)
     return shape(schedule) if job.index or job.window_end is not None else ONE
 
 
@@ -200,6 +201,19 @@ def unprepared(timer: Timer, schedule: Schedule, now: Instant) -> Unprepared | N
     nominals = [nominal for nominal, _ in rests]
     events, exact = sum(rest for _, rest in rests), len(found) <= MAX_COUNTED
     return Unprepared(len(rests), events, min(nominals), max(nominals), exact)
+
+
+def removed(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> Unprepared | None:
+    """What is not prepared of the fires that have come by ``now`` and that an update leaves fewer events; None if that
+    is nothing."""
+    events = shape(new).events
+    came = [(one, shape_in(timer, old, one.nominal).events) for one in begun(timer) if one.nominal <= now]
+    rests = [(one.nominal, count - max(one.written, events)) for one, count in came]
+    rests = [(nominal, rest) for nominal, rest in rests if rest > 0]
+    if not rests:
+        return None
+    nominals = [nominal for nominal, _ in rests]
+    return Unprepared(len(rests), sum(rest for _, rest in rests), min(nominals), max(nominals))
 
 
 def _passed(timer: Timer, leaf: str, own: Series, now: Instant) -> Iterator[Instant]:

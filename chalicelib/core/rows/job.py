@@ -144,6 +144,11 @@ class Job(StoredRow):
         return bool(self.plan)
 
     @property
+    def own_shape(self) -> tuple[int, ...]:
+        """The number of events of its fire, and their window; empty if the row does not say it."""
+        return self.plan[-2:] or self.shape
+
+    @property
     def waiting(self) -> int:
         """How many events the job stands for that are not settled; 1 for any job but a bundle."""
         settled = self.index + self.done

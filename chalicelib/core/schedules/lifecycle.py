@@ -16,6 +16,7 @@ from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import continued, fire, lifetime, upcoming
 from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.fires.fire import Unprepared
 from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names
@@ -24,6 +25,7 @@ from chalicelib.core.rows import authors
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
+from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.runs import counting
 from chalicelib.core.schedules import effect
@@ -46,6 +48,7 @@ from chalicelib.core.writes import (
 
 PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as an applied event: no older event can still be applied
+REPLACED = "an update left their fires fewer events"
 MAX_PAUSES = 20  # pauses with stopped timeouts that a schedule state remembers; no waiting job needs older ones
 _TIMED: tuple[Mode, ...] = (*GATHERING_MODES, "completed")  # their timer may prepare fires
 MAX_FORMER = 20  # generations that a schedule state remembers
@@ -99,8 +102,9 @@ def put(
     if alive is not None and old is not None:
         plan += _close(alive, old, now, keep_timer=bool(timers))
     whole: list[Write] = [PutState(after, schedule_state), *plan, *map(Put, rows), *timers]
-    if going is not None:
-        return after, whole
+    if going is not None and old is not None:
+        gone = fire.removed(going, old, new, now)
+        return after, whole if gone is None else [*whole, Put(_unprepared(going, gone, now, REPLACED))]
     why = "disabled" if change.code == "stops" else "replaced"
     return after, _with_rest(whole, alive, old, timer, now, f"the schedule was {why}")
 
@@ -223,11 +227,13 @@ def complete(
 
 def skip(
     schedule_state: ScheduleState, schedule: Schedule, at: Instant, wanted: bool, now: Instant, by: str,
-    offset: Millis | None = None,
+    offset: Millis | None = None, timer: Timer | None = None,
 ) -> tuple[ScheduleState, list[Write]]:  # fmt: skip
     """Skips the occurrence at ``at``, or with ``wanted`` False no longer skips it (L19). Skips of occurrences that were
-    over a day ago are removed. ``offset`` is that of the zone of the occurrence, if a wall time decides it."""
-    over = now - DAY - fire.longest_delay(schedule)
+    over a day ago are removed. ``offset`` is that of the zone of the occurrence, if a wall time decides it. ``timer``
+    has the former windows of fires in progress."""
+    former = (span for *_, span in timer.shapes) if timer is not None else ()
+    over = now - DAY - fire.longest_delay(schedule) - max(former, default=0)
     kept = {instant for instant in schedule_state.skips if instant > over and instant != at}
     skips = tuple(sorted(kept | {at} if wanted else kept))
     known = {**schedule_state.skip_offsets, **({} if offset is None else {str(at): offset})}
@@ -415,10 +421,14 @@ def _with_rest(
     rest = fire.unprepared(timer, schedule, now) if alive.mode in GATHERING_MODES else None
     if rest is None:
         return plan
+    return [*(_ended(write, timer) for write in plan), Put(_unprepared(timer, rest, now, why))]
+
+
+def _unprepared(timer: Timer, rest: Unprepared, now: Instant, why: str) -> Record:
+    """The record of events that had not been prepared when something was so."""
     record_id = ids.job_id(timer.schedule, timer.generation, f"unprepared:{now}")
     text = Why.of("fires_unprepared", f"{rest.text} had not been prepared when {why}")
-    record = new_record(record_id, "DROPPED", timer.schedule, timer.generation, text, now, count=rest.events)
-    return [*(_ended(write, timer) for write in plan), Put(record)]
+    return new_record(record_id, "DROPPED", timer.schedule, timer.generation, text, now, count=rest.events)
 
 
 def _ended(write: Write, timer: Timer) -> Write:

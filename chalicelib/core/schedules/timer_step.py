@@ -76,7 +76,8 @@ def next_step(
 
 
 def with_bundles(step: TimerStep, stored: Mapping[str, Fire | None], now: Instant) -> TimerStep:
-    """The step with the writes of its bundles. ``stored`` are the rows of their fires."""
+    """The step with the writes of its bundles. ``stored`` are the rows of their fires. An event that has left a fire
+    stays out of it when the fire is written again."""
     if step.emission is None or not step.emission.bundles:
         return step
     fires: list[Job] = [job for job in step.emission.fires if not job.is_bundle]
@@ -84,6 +85,8 @@ def with_bundles(step: TimerStep, stored: Mapping[str, Fire | None], now: Instan
     for fire_id, group in groupby(step.emission.bundles, key=lambda job: bundles.fire_of_bundle(job.job_id)):
         written = list(group)
         row = bundles.after(stored.get(fire_id), bundles.fire_row(step.emission.timer, written, now))
+        written = [bundles.without(job, row.left) if row.left else job for job in written]
+        written = [job for job in written if job.waiting]
         fires += written
         plan += [*map(Put, written), Create(row) if row.rev == 1 else Replace(row)]
     return replace(step, emission=replace(step.emission, fires=tuple(fires)), plan=(*step.plan, *plan))

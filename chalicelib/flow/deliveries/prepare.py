@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from chalicelib.core.changes import replace
 from chalicelib.core.definitions import overrides
+from chalicelib.core.fires import bundles as core_bundles
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim, gather
 from chalicelib.core.jobs.check import Launch
@@ -25,7 +26,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.kinds import Key
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, events_of, ref_of
-from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.run import Fire, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs import queued
 from chalicelib.core.schedules import closings
@@ -33,6 +34,7 @@ from chalicelib.core.schedules.closings import Counts
 from chalicelib.core.why import Why
 from chalicelib.core.writes import ExpectOpen
 from chalicelib.flow import facts as facts_of
+from chalicelib.flow import fire_events
 from chalicelib.flow.deliveries import bundles
 from chalicelib.flow.deliveries.books import MAX_WRITES
 from chalicelib.flow.deliveries.ends import Ready, called_run, ready_of
@@ -137,6 +139,7 @@ def _needs(seen: Ports, jobs: Iterable[Job]) -> list[Key]:
         schedule_state = seen.rows.get(ScheduleState, job.schedule)
         wanted += [kinds.key(Version, schedule_state.schedule, schedule_state.version)] if schedule_state else []
         wanted += [kinds.key(Run, job.job_id, job.attempt), kinds.key(Record, job.job_id)]
+        wanted += [kinds.key(Fire, core_bundles.fire_id_of(job))] if fire_events.may_be_in_bundle(job) else []
     return wanted
 
 

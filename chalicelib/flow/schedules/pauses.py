@@ -118,7 +118,8 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
         if wanted:
             _check_occurrence(ports, name, schedule, at, now)
         offset = walls.offset_of(schedule, schedule_state.since, at) if wanted else None
-        after, plan = lifecycle.skip(schedule_state, schedule, at, wanted, now, by, offset)
+        timer = ports.rows.get(Timer, name)
+        after, plan = lifecycle.skip(schedule_state, schedule, at, wanted, now, by, offset, timer)
         if len(after.skips) > lifecycle.MAX_SKIPS:
             hint = "disable or pause the schedule to leave out more"
             raise invalid("at", f"at most {lifecycle.MAX_SKIPS} skipped occurrences", "one more", hint)

@@ -116,7 +116,8 @@ def of_fires(repair: Repair) -> None:
         # Those that were due until an update that kept the trigger belong to the generation before.
         began = row.since + 1 if row.former else row.since
         versions = repair.ports.catalog.versions(timer.schedule, MAX_VERSIONS)
-        shapes = Shapes.of(versions, repair.ports.settings.horizon_seconds * SECOND)
+        sizes = repair.stock.sizes[timer.schedule, timer.generation]
+        shapes = Shapes.of(versions, sizes, repair.ports.settings.horizon_seconds * SECOND)
         for fire in missing_fires.since(timer, schedule, max(repair.since, began), shapes):
             fire_id, number = bundles.fire_id(fire.schedule, fire.generation, nominal_of(fire)), fire.index
             if repair.stock.has_in_bundle(fire_id, number):

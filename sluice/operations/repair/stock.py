@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from chalicelib.core import states
-from chalicelib.core.fires import bundles
-from chalicelib.core.instants import Instant
+from chalicelib.core.fires import bundles, fire
+from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
@@ -29,7 +29,8 @@ class Stock:
     """``runs`` are those that have not ended, and those since the instant; ``ended`` are the ids of jobs that have a
     run or a record. ``applied`` are the applied events of each job that is none of these, and of those since.
     ``in_bundles`` are the numbers of the events of each fire that wait in a bundle, that its run shows as sent, or that
-    its record may count. ``backfills`` have not ended, or since; ``reprocesses`` have not ended."""
+    its record may count. ``sizes`` has how many events each fire of a generation has, by its nominal instant, as one of
+    its rows says. ``backfills`` have not ended, or since; ``reprocesses`` have not ended."""
 
     since: Instant
     schedule_states: dict[str, ScheduleState] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class Stock:
     ended: set[str] = field(default_factory=set)
     records: set[str] = field(default_factory=set)
     in_bundles: dict[str, list[Collection[int]]] = field(default_factory=lambda: defaultdict(list))
+    sizes: dict[tuple[str, int], dict[Instant, int]] = field(default_factory=lambda: defaultdict(dict))
     backfills: list[Backfill] = field(default_factory=list)
     reprocesses: list[Reprocess] = field(default_factory=list)
 
@@ -81,6 +83,8 @@ class Stock:
         place = bundles.place_of(_id_of(row))
         if place is not None:
             self.in_bundles[place[0]].append(_numbers_in(row, range(place[1], place[1] + place[2])))
+        if isinstance(row, Job | Run) and (size := _size_in(row)) is not None and size[0] >= self.since - DAY:
+            self.sizes[row.schedule, row.generation][size[0]] = size[1]
         match row:
             case Job():
                 (self.tombstones.append(row) if row.closed else self.keep(row))
@@ -117,6 +121,15 @@ class Stock:
         """The events that are known, by id: of registries, and of the marks that they were applied."""
         found = {row.event.id: row.event for rows in self.applied.values() for row in rows}
         return found | {outbox.event.id: outbox.event for outbox in self.outboxes.values()}
+
+
+def _size_in(row: Job | Run) -> tuple[Instant, int] | None:
+    """The nominal instant of the fire of a row, and how many events it has; None if the row does not say it."""
+    if isinstance(row, Run):
+        return (row.nominal_at, row.spread[1] if row.spread else 1) if row.nominal_at is not None else None
+    if not row.traits.timed:
+        return None
+    return (fire.nominal_of(row), row.own_shape[0]) if row.own_shape else None
 
 
 def _numbers_in(row: Job | AppliedEvent | Run | Record, all_of: range) -> Collection[int]:

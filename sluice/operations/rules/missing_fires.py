@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from chalicelib.core.changes import replace
@@ -20,21 +20,26 @@ MAX_FIRES = 10_000  # of one schedule that a repair looks for
 @dataclass(frozen=True, slots=True)
 class Shapes:
     """The shapes of the fires of a schedule by its versions, from the newest on: since when each is in force. A fire
-    has the shape that was in force when it was prepared, ``lead`` before its first event."""
+    has the shape that was in force when it was prepared: at most ``lead`` before its first event, and later after an
+    outage. So a fire of ``sizes`` has as many events as its rows say."""
 
     known: tuple[tuple[Instant, Shape], ...]
+    sizes: Mapping[Instant, int]
     lead: Millis
 
     @classmethod
-    def of(cls, versions: Sequence[Version], lead: Millis) -> Shapes:
+    def of(cls, versions: Sequence[Version], sizes: Mapping[Instant, int], lead: Millis) -> Shapes:
         """The shapes of the newest versions, newest first."""
         made = ((row.created_at, fire.shape(Schedule.model_validate(row.definition))) for row in versions)
-        return cls(tuple(made), lead)
+        return cls(tuple(made), sizes, lead)
 
-    def at(self, due: Instant) -> Shape:
-        """The shape of the fire whose first event is due at an instant."""
+    def at(self, nominal: Instant, due: Instant) -> Shape:
+        """The shape of a fire, and of one whose first event is due at ``due`` if no row shows the fire."""
         found = (shape for created_at, shape in self.known if created_at <= due - self.lead)
-        return next(found, self.known[-1][1])
+        shape = next(found, self.known[-1][1])
+        size = self.sizes.get(nominal, shape.events)
+        alike = (each for each in (shape, *(each for _, each in self.known)) if each.events == size)
+        return next(alike, shape._replace(events=size))
 
 
 def since(timer: Timer, schedule: Schedule, instant: Instant, shapes: Shapes) -> Iterator[Job]:
@@ -44,7 +49,7 @@ def since(timer: Timer, schedule: Schedule, instant: Instant, shapes: Shapes) ->
     for leaf, own in fire.all_series(timer, schedule):
         for nominal in _nominals(own, timer, leaf, instant - fire.longest_delay(schedule) - longest):
             first = own.due(nominal)
-            shape = fire.shape_in(timer, schedule, nominal) if nominal in known else shapes.at(first)
+            shape = fire.shape_in(timer, schedule, nominal) if nominal in known else shapes.at(nominal, first)
             one = known.get(nominal) or Begun(nominal, first, shape.events)
             dues = [fire.due_of(shape, one, index) for index in range(one.written)]
             jobs = (fire_of(timer, leaf, nominal, due, i) for i, due in enumerate(dues) if due >= instant)

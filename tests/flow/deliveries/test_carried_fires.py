@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer
-from chalicelib.core.instants import MINUTE, SECOND, duration
+from chalicelib.core.instants import HOUR, MINUTE, SECOND, duration
+from chalicelib.core.rows.run import Fire
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
+from chalicelib.flow.definitions import store
 from chalicelib.flow.deliveries import prepare, send
+from chalicelib.flow.jobs import actions
+from chalicelib.flow.schedules import pauses
+from chalicelib.flow.views import fires
 from tests.acceptance.words import elapsed, on, time, window
 from tests.support import events
 from tests.support.clock import NOON
 from tests.support.schedules import at
-from tests.support.world import World, flights
+from tests.support.world import SQS, World, flights, full
 
 CARRY = {"on_update": "carry"}
 AT_TWO_PAST = "2 12 2 3 *"
@@ -131,18 +137,22 @@ def test_l6_carry_of_another_window_begins_with_the_next_fire(
 
 
 @pytest.mark.parametrize("on_update", ["carry", "drop"])
-def test_l6_an_update_during_a_fire(world: World, on_update: str) -> None:
-    """With ``drop``, what is left of the fire has the new spread."""
+@pytest.mark.parametrize("count", [8, 5, 3])
+def test_l6_an_update_during_a_fire(world: World, on_update: str, count: int) -> None:
+    """With ``drop``, what is left of the fire has the new spread. Events that it has no longer are on record, prepared
+    or not."""
     world.deploy(flights({"burst": many(10, "10m")}))
     world.pass_by("5m30s")  # three minutes and a half into the window: four are sent, two are prepared
     assert len(world.runs("burst")) == 4
-    world.put("burst", many(8, "10m", on_update=on_update))
+    world.put("burst", many(count, "10m", on_update=on_update))
     world.pass_by("12m")
-    assert len(world.runs("burst")) == (10 if on_update == "carry" else 8)
-    assert [record.kind for record in world.records("burst")] in ([], ["DROPPED"] * 2)
+    ran = 10 if on_update == "carry" else max(4, count)
+    assert len(world.runs("burst")) == ran
+    assert {record.kind for record in world.records("burst")} <= {"DROPPED"}
+    assert sum(record.count for record in world.records("burst")) == 10 - ran
     assert sent_once(world)
     spreads = {context["spread"]["count"] for _, context in world.targets.queue.messages}
-    assert spreads == ({10} if on_update == "carry" else {10, 8})
+    assert spreads == ({10} if ran == 10 or ran == 4 else {10, count})
 
 
 def test_l6_carry_keeps_fires_already_read_by_a_batch(world: World) -> None:
@@ -206,3 +216,126 @@ def test_l6_the_events_of_a_begun_fire_never_join_each_other(
     numbers = sorted(context["spread"]["index"] for _, context in world.targets.queue.messages)
     assert numbers == list(range(count))
     assert world.records("burst") == []
+
+
+@pytest.mark.parametrize("spread", [None, {"count": 5, "over": "5m"}, {"count": 7, "over": "10s"}, {"count": 100}])
+@pytest.mark.parametrize("when", ["before", "held", "after"])
+@pytest.mark.parametrize("begins", ["115s", "124s"])
+def test_l4_a_held_fire_is_spread_again_in_its_own_window(
+    world: World, spread: dict[str, Any] | None, when: str, begins: str
+) -> None:
+    """An update gives another spread before the hold, in it, or after it."""
+    world.deploy(flights({"burst": many(60, "10s")}))
+    world.pass_by("30s")
+
+    def update(now: str) -> None:
+        if now == when:
+            world.put("burst", at(AT_TWO_PAST, "notify", **({"spread": spread} if spread else {}), **CARRY))
+        world.settle()
+
+    update("before")
+    world.pass_by(f"{int(begins[:-1]) - 30}s")
+    world.pause("burst", "hold")
+    world.pass_by("30s")
+    update("held")
+    resumed = world.clock.now()
+    world.resume("burst")
+    world.settle()
+    update("after")
+    world.pass_by("3m")
+    assert counted(world) == {NOON + 2 * MINUTE: 60}
+    late = [at_ for at_ in world.targets.queue.sent_at if at_ >= resumed]
+    assert late and max(late) <= resumed + 10 * SECOND
+    assert world.records("burst") == []
+
+
+@pytest.mark.parametrize("count", [10, 300, 600])
+def test_l4_a_fire_that_is_prepared_again_after_a_drain(world: World, count: int) -> None:
+    """The drain ends before the fire. An event that was cancelled stays out, and the view of the fire is whole."""
+    world.deploy(flights({"burst": many(count)}))
+    world.pass_by("30s")
+    cancelled = events.of_job(world.jobs("burst")[0])[1]
+    fire_id = cancelled.rpartition("-")[0]
+    actions.withdraw(world.ports, cancelled, "ann")
+    world.pause("burst", "drain")
+    world.settle()
+    world.resume("burst")
+    world.pass_by("30s")
+    row = world.ports.rows.get(Fire, fire_id)
+    assert row is not None and list(row.starts) == sorted(set(row.starts))
+    world.pass_by("3m")
+    assert len(world.targets.queue.messages) == count - 1
+    assert [record.id for record in world.records("burst")] == [cancelled]
+    line = fires.of_fire(world.ports, fire_id)
+    assert (line["events"], line["sent"], line["unknown"]) == (count, count - 1, 0)
+
+
+def test_l4_a_fire_whose_events_were_all_cancelled_is_over(world: World) -> None:
+    world.deploy(flights({"burst": many(7)}))
+    world.pass_by("30s")
+    for event in events.of_job(world.jobs("burst")[0]):
+        actions.withdraw(world.ports, event, "ann")
+    world.pause("burst", "drain")
+    world.settle()
+    world.resume("burst")
+    world.pass_by("3m")
+    assert (world.targets.queue.messages, world.jobs("burst")) == ([], [])
+    assert sum(record.count for record in world.records("burst")) == 7
+
+
+def _updated(world: World, count: int | None) -> None:
+    spread = {} if count is None else {"spread": {"count": count}}
+    world.put("burst", at("4 12 2 3 *", "notify", **spread, **CARRY))
+
+
+def _separate(world: World) -> None:
+    store.put(world.ports, "workflow", "demo.flights.notify", {"target": SQS, "delivery": {"records": "each"}}, "ann")
+
+
+THEN: dict[str, tuple[Callable[[World], object], bool]] = {  # what a user does then, and whether it ends the fire
+    "disable": (lambda world: world.disable("burst"), True),
+    "delete": (lambda world: world.delete("burst"), True),
+    "smaller": (lambda world: _updated(world, 3), False),
+    "one event": (lambda world: _updated(world, None), False),
+    "separate": (_separate, False),
+}
+
+
+@pytest.mark.parametrize("then", THEN)
+@pytest.mark.parametrize(("before", "after"), [(4, 30), (10, 30), (4, 7)])
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_l6_an_event_is_a_job_or_in_a_bundle_whatever_follows(
+    world: World, before: int, after: int, then: str, is_sent: bool
+) -> None:
+    """A stalled emitter writes jobs of the former definition beside the bundles of the fire."""
+    world.deploy(flights({"burst": many(before, expression="4 12 2 3 *")}))
+    old = world.ports.rows.get(Timer, full("burst"))
+    version = world.ports.rows.get(Version, full("burst"), 1)
+    assert old is not None and version is not None
+    world.put("burst", many(after, expression="4 12 2 3 *", **CARRY))
+    world.clock.pass_by("3m")
+    world.tick()
+    if is_sent:
+        world.pass_by("70s")
+    late = timer.emit(old, Schedule.model_validate(version.definition), NOON, NOON + 10 * MINUTE)
+    world.ports.ledger.put_all([Put(fire) for fire in late.fires])
+    act, ends = THEN[then]
+    act(world)
+    world.pass_by("6m")
+    runs, dropped = len(events.sent(world, "burst")), sum(record.count for record in world.records("burst"))
+    assert (runs, dropped) == ((0, after) if ends and not is_sent else (after, 0))
+    assert len(world.targets.queue.messages) == runs
+
+
+def test_l19_a_skipped_fire_in_progress_stays_skipped(world: World) -> None:
+    """An update has taken its window of days away when another skip removes old ones."""
+    daily = "0 13 * * *"
+    world.deploy(flights({"burst": many(8, "4d", daily)}))
+    pauses.skip(world.ports, full("burst"), NOON + HOUR, "ann")
+    world.pass_by("2h")
+    world.put("burst", at(daily, "notify", **CARRY))
+    world.pass_by("30h")
+    pauses.skip(world.ports, full("burst"), NOON + 49 * HOUR, "ann")
+    world.pass_by("80h")
+    assert set(counted(world)) == {NOON + (1 + 24 * day) * HOUR for day in (1, 3, 4)}
+    assert sum(record.kind == "SKIPPED" for record in world.records("burst")) == 9
