@@ -14,7 +14,7 @@ from chalicelib.core.definition_kinds import plural
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.fires import bundles
+from chalicelib.core.fires import bundles, fire
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill
@@ -80,11 +80,14 @@ def definition_of(ports: Ports, schedule_state: ScheduleState | Timer | None) ->
 
 
 def timer_of(ports: Ports, schedule_state: ScheduleState | None, schedule: Schedule | None) -> Timer | None:
-    """The timer of a schedule that fires at times, for a change that ends it; None for any other, which costs no
-    read."""
+    """The timer of a schedule that fires at times, for a change that ends it; None for any other, which costs no read.
+    It does not have the events that are jobs."""
     if schedule_state is None or schedule is None or not tree.recurrences(schedule.trigger):
         return None
-    return ports.rows.get(Timer, schedule_state.schedule)
+    timer = ports.rows.get(Timer, schedule_state.schedule)
+    if timer is None or not timer.begun:
+        return timer
+    return fire.beside(timer, prepared(ports, schedule_state, ports.clock.now()))
 
 
 def prepared(ports: Ports, schedule_state: ScheduleState, now: Instant) -> tuple[Job, ...]:

@@ -114,7 +114,7 @@ UPDATED = {
     "updates that reach prepared fires": Scenario(
         {"more": burst(2), "fewer": burst(2), "over": burst(2)},
         _other_bursts,
-        [({"more": ["SUCCEEDED"] * 3, "fewer": ["SUCCEEDED"], "over": []}, 0)],
+        [({"more": ["SUCCEEDED"] * 2, "fewer": ["SUCCEEDED"] * 2, "over": []}, 0)],
         messages=4,
     ),
     "updates that leave triggers as they are": Scenario(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.schedule import MAX_EVENTS, Schedule
 from chalicelib.core.fires import bundles, fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.fire import Begun, Shape
@@ -75,9 +75,16 @@ def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> boo
     updated_at = _updated_at(job, schedule_state)
     if not job.traits.timed or updated_at is None or fire_timer.after_end(job, schedule):
         return False
-    if job.index >= fire.shape(schedule).events or fire.is_left(job, schedule, schedule_state):
+    if job.index >= _kept_events(job, schedule, updated_at) or fire.is_left(job, schedule, schedule_state):
         return False
     return job.due_at is not None and job.due_at > updated_at
+
+
+def _kept_events(job: Job, schedule: Schedule, updated_at: Instant) -> int:
+    """How many events of a prepared fire are not lost by an update: those that the fire has still. A fire that had not
+    come then loses none: it comes with the number of events that the update gives it."""
+    came = fire.nominal_of(job) <= updated_at
+    return fire.shape(schedule).events if came else MAX_EVENTS
 
 
 def _updated_at(job: Job, schedule_state: ScheduleState) -> Instant | None:
@@ -92,9 +99,11 @@ def lost_of(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> Job 
     if not job.is_bundle or fire.is_left(job, schedule, schedule_state):
         return None if is_again(job, schedule_state, schedule) else job
     last, updated_at = bundles.event_of(job, bundles.numbers(job)[-1]), _updated_at(job, schedule_state)
-    count = fire.shape(schedule).events
+    if updated_at is None:
+        return job
+    count = _kept_events(job, schedule, updated_at)
     keeps = is_again(last, schedule_state, schedule) or last.index >= count
-    return bundles.until(job, updated_at, count) if keeps and updated_at is not None else job
+    return bundles.until(job, updated_at, count) if keeps else job
 
 
 def double_of(job: Job, schedule_state: ScheduleState) -> Job | None:

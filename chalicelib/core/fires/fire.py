@@ -17,11 +17,12 @@ Previews, skips, catch-up, updates and repairs ask this module and `Series` whic
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
+from chalicelib.core.changes import replace
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
@@ -194,6 +195,7 @@ def unprepared(timer: Timer, schedule: Schedule, now: Instant) -> Unprepared | N
     count = shape(schedule).events
     came = [one for one in begun(timer) if one.nominal <= now]
     rests = [(one.nominal, shape_in(timer, schedule, one.nominal).events - one.written) for one in came]
+    rests = [each for each in rests if each[1] > 0]
     found = sorted(nominal for leaf, own in all_series(timer, schedule) for nominal in _passed(timer, leaf, own, now))
     rests = [*rests, *((nominal, count) for nominal in found[:MAX_COUNTED])]
     if not rests:
@@ -203,13 +205,26 @@ def unprepared(timer: Timer, schedule: Schedule, now: Instant) -> Unprepared | N
     return Unprepared(len(rests), events, min(nominals), max(nominals), exact)
 
 
-def removed(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> Unprepared | None:
-    """What is not prepared of the fires that have come by ``now`` and that an update leaves fewer events; None if that
-    is nothing."""
-    events = shape(new).events
-    came = [(one, shape_in(timer, old, one.nominal).events) for one in begun(timer) if one.nominal <= now]
-    rests = [(one.nominal, count - max(one.written, events)) for one, count in came]
-    rests = [(nominal, rest) for nominal, rest in rests if rest > 0]
+def beside(timer: Timer, prepared: Sequence[Job]) -> Timer:
+    """The timer without the events that wait as jobs: an emitter has written these, and not moved the timer. Bundles
+    are written in the transaction that moves it."""
+    written: dict[Instant, int] = {}
+    for job in prepared:
+        if job.traits.timed and not job.is_bundle:
+            written[nominal_of(job)] = max(job.index + 1, written.get(nominal_of(job), 0))
+    left = [one._replace(written=max(one.written, written.get(one.nominal, 0))) for one in begun(timer)]
+    return replace(timer, begun=tuple(one.stored for one in left))
+
+
+def removed(timer: Timer, old: Schedule, new: Schedule, now: Instant, keeps_jobs: bool) -> Unprepared | None:
+    """What is not prepared of begun fires, and never will be after an update: of a fire after the new end, and with
+    ``keeps_jobs`` False of one that has come by ``now`` and has fewer events now. None if that is nothing."""
+    rests = []
+    for one in begun(timer):
+        count, left = shape_in(timer, old, one.nominal).events, one.written
+        if new.ends_at is None or one.nominal <= new.ends_at:
+            left = count if keeps_jobs or one.nominal > now else max(one.written, shape(new).events)
+        rests += [(one.nominal, count - left)] if left < count else []
     if not rests:
         return None
     nominals = [nominal for nominal, _ in rests]

@@ -121,6 +121,8 @@ def _events(
     if change.keeps_jobs:
         return len(numbers) - len(wanted), 0
     goes_on = change.keeps_trigger and not fire.is_left(job, new, state)
+    if goes_on and wanted and fire.nominal_of(job) > now:  # a fire that has not come has the new number of events
+        numbers = [number for number in numbers if number < events]
     later = [number for number in wanted if goes_on and number < events and _due(job, number) > now]
     return len(numbers) - len(later), len(later)
 

@@ -48,7 +48,7 @@ from chalicelib.core.writes import (
 
 PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as an applied event: no older event can still be applied
-REPLACED = "an update left their fires fewer events"
+REPLACED = "an update took them from their fires"
 MAX_PAUSES = 20  # pauses with stopped timeouts that a schedule state remembers; no waiting job needs older ones
 _TIMED: tuple[Mode, ...] = (*GATHERING_MODES, "completed")  # their timer may prepare fires
 MAX_FORMER = 20  # generations that a schedule state remembers
@@ -94,7 +94,8 @@ def put(
     if alive is not None and old is not None and change.keeps_jobs:
         reopened = alive.mode not in GATHERING_MODES and change.mode in GATHERING_MODES
         after = replace(after, wake_at=now, since=now if reopened else after.since)
-        return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, now)]
+        gone = _removed(alive, old, new, timer, prepared, now, keeps_jobs=True)
+        return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, now), *gone]
     # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
     rows = [row for row in subscriptions(after, new, now) if change.mode in GATHERING_MODES or row.leaf == WAKE]
     going = timer if change.keeps_trigger else None
@@ -102,11 +103,11 @@ def put(
     if alive is not None and old is not None:
         plan += _close(alive, old, now, keep_timer=bool(timers))
     whole: list[Write] = [PutState(after, schedule_state), *plan, *map(Put, rows), *timers]
-    if going is not None and old is not None:
-        gone = fire.removed(going, old, new, now)
-        return after, whole if gone is None else [*whole, Put(_unprepared(going, gone, now, REPLACED))]
+    if going is not None and old is not None and alive is not None:
+        return after, [*whole, *_removed(alive, old, new, going, prepared, now, keeps_jobs=False)]
     why = "disabled" if change.code == "stops" else "replaced"
-    return after, _with_rest(whole, alive, old, timer, now, f"the schedule was {why}")
+    ended = fire.beside(timer, prepared) if timer is not None else None
+    return after, _with_rest(whole, alive, old, ended, now, f"the schedule was {why}")
 
 
 def enable(
@@ -422,6 +423,17 @@ def _with_rest(
     if rest is None:
         return plan
     return [*(_ended(write, timer) for write in plan), Put(_unprepared(timer, rest, now, why))]
+
+
+def _removed(
+    alive: ScheduleState, old: Schedule, new: Schedule, timer: Timer | None, prepared: Sequence[Job], now: Instant,
+    keeps_jobs: bool,
+) -> list[Write]:  # fmt: skip
+    """The record of what an update takes from fires that were begun. The plan expects the timer as it was read."""
+    if timer is None or timer.generation != alive.generation or alive.mode not in GATHERING_MODES:
+        return []
+    gone = fire.removed(fire.beside(timer, prepared), old, new, now, keeps_jobs)
+    return [Put(_unprepared(timer, gone, now, REPLACED))] if gone is not None else []
 
 
 def _unprepared(timer: Timer, rest: Unprepared, now: Instant, why: str) -> Record:

@@ -326,10 +326,14 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
 
 
 def _has_jobs(ports: Ports, timer: Timer, prepared: Sequence[Job], now: Instant) -> bool:
-    """Whether one of these fires was written as jobs, by an emitter that died before it moved the timer, and before a
-    policy or a workflow changed. It stays so: an event in a bundle has another id."""
+    """Whether one of these fires was written as jobs: before a policy or a workflow changed, or by an emitter that died
+    before it moved the timer. It stays so: an event in a bundle has another id, and the bundles of a fire follow each
+    other."""
     for bundle in {bundles.fire_of_bundle(job.job_id): job for job in reversed(prepared)}.values():
         nominal, due = fire.nominal_of(bundle), bundles.due(bundle, bundle.index)
+        row = ports.rows.get(Fire, bundles.fire_of_bundle(bundle.job_id)) if bundle.index else None
+        if bundle.index and (row is None or row.written < bundle.index):
+            return True
         first = fire.fire_of(timer, bundles.LEAF, nominal, due, bundle.index)
         if _is_written(ports, first, nominal) or (due <= now and ports.rows.get(Run, first.job_id, 1) is not None):
             return True

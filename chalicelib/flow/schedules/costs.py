@@ -96,10 +96,11 @@ class Costs:
         found = cost.of_change(change, state, old, new, jobs[:MAX_JOBS], running, now)
         rest = None
         if timer is not None and timer.generation == state.generation and state.mode in GATHERING_MODES:
+            left = fire.beside(timer, jobs)
             if not change.keeps_trigger:
-                rest = fire.unprepared(timer, old, now)
-            elif new is not None and not change.keeps_jobs:
-                rest = fire.removed(timer, old, new, now)
+                rest = fire.unprepared(left, old, now)
+            elif new is not None:
+                rest = fire.removed(left, old, new, now, change.keeps_jobs)
         more = len(jobs) > MAX_JOBS or (rest is not None and not rest.exact)
         return replace(found, dropped=found.dropped + (rest.events if rest is not None else 0), more=more)
 

@@ -62,6 +62,12 @@ def _never_came(world: World, job: Job) -> bool:
     return state.mode not in GATHERING_MODES and fire.nominal_of(job) > state.mode_at
 
 
+def _unprepared(world: World) -> Counter[str]:
+    """How many events of each schedule are on record as not prepared, without their ids."""
+    found = [each for each in rows(world, Record, "Runs", "RECORD") if each.reason.code == "fires_unprepared"]
+    return Counter(each.schedule for each in found for _ in range(each.count))
+
+
 def _events_of(record: Record) -> Iterable[str]:
     """The events of the bundle that a record is of. It counts those that did not run, and does not name them."""
     place = bundles.place_of(record.id)
@@ -78,11 +84,13 @@ def check_books(world: World, taken_in: dict[str, Any]) -> None:
         ended |= {record.id, *_events_of(record)}
     waiting = {event for job in rows(world, Job, "Jobs", *JOBS, "REDRIVE#") for event in events.of_job(job)}
     found = ended | waiting
+    counted = _unprepared(world)
     lost = [
         job_id
         for job_id, job in taken_in.items()
         if not {job_id, *_again(world, job)} & found and not _never_came(world, job)
     ]
+    lost = [job_id for place, job_id in enumerate(lost) if place >= counted[taken_in[job_id].schedule]]
     assert lost == [], f"neither waiting, nor run, nor on record: {lost}"
     for letter in rows(world, DeadLetter, "Runs", "DEAD#"):
         run = runs.get((letter.run_id, letter.attempt))

@@ -14,8 +14,10 @@ from chalicelib.core.instants import HOUR, MINUTE, SECOND, duration
 from chalicelib.core.rows.run import Fire
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
+from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deliveries import prepare, send
+from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.views import fires
@@ -339,3 +341,80 @@ def test_l19_a_skipped_fire_in_progress_stays_skipped(world: World) -> None:
     world.pass_by("80h")
     assert set(counted(world)) == {NOON + (1 + 24 * day) * HOUR for day in (1, 3, 4)}
     assert sum(record.kind == "SKIPPED" for record in world.records("burst")) == 9
+
+
+ENDS: dict[str, Callable[[World], object]] = {  # each takes what is left of the fire, or all but three events
+    "fewer events": lambda world: world.put("burst", many(3, on_update="drop")),
+    "one event": lambda world: world.put("burst", at(AT_TWO_PAST, "notify", on_update="drop")),
+    "another trigger": lambda world: world.put("burst", many(3, expression="4 13 2 3 *")),
+    "a put that disables": lambda world: world.put("burst", many(60, "10m", enabled=False)),
+    "disable": lambda world: world.disable("burst"),
+    "delete": lambda world: world.delete("burst"),
+    "drain": lambda world: world.pause("burst", "drain"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_l6_events_that_a_dead_emitter_wrote_are_on_record_once(
+    world: World, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has written them as jobs, and not moved the timer."""
+    _separate_at_first(world)
+    world.pass_by("3m")
+    world.clock.pass_by("45s")
+
+    def dies(ports: Any, steps: Any, now: int, hints: Any, many: bool = False) -> list[Any]:
+        ports.ledger.put_all([Put(job) for step in steps for job in step.fires])
+        return []
+
+    with monkeypatch.context() as patched:
+        patched.setattr(emit, "_carry_out", dies)
+        before = len(world.jobs("burst"))
+        emit.emit_timer(world.ports, full("burst"), world.clock.now(), emit.horizon_of(world.ports))
+    assert len(world.jobs("burst")) > before
+    ENDS[end](world)
+    world.pass_by("15m")
+    ran = len(world.runs("burst"))
+    assert ran + sum(record.count for record in world.records("burst")) == 60
+    assert ran < 60
+
+
+def _separate_at_first(world: World) -> None:
+    notify = {"target": SQS, "delivery": {"records": "each"}}
+    world.deploy(flights({"burst": many(60, "10m")}, notify=notify))
+
+
+def test_e2_a_fire_that_went_on_as_jobs_has_no_more_bundles(world: World) -> None:
+    """So its row tells which bundle has an event."""
+    world.deploy(flights({"burst": many(3000, "5m")}))
+    world.pass_by("90s")
+    _separate(world)
+    world.pass_by("60s")
+    store.put(world.ports, "workflow", full("notify"), {"target": SQS}, "ann")
+    world.pass_by("30s")
+    waiting = [event for job in world.jobs("burst") if job.is_bundle for event in events.of_job(job)]
+    for event in waiting[:3]:
+        assert lookup.find_job(world.ports, event).job_id == event
+    world.pass_by("8m")
+    assert (len(world.targets.queue.messages), sent_once(world)) == (3000, True)
+
+
+@pytest.mark.parametrize("count", [3, 600])
+def test_l6_a_fire_that_has_not_come_loses_nothing(world: World, count: int) -> None:
+    """Some of its events are prepared. It comes with the new number of events."""
+    world.deploy(flights({"burst": many(60, "10m")}))
+    world.pass_by("60s")
+    assert 0 < len(world.jobs("burst")) < 60
+    world.put("burst", many(count, "10m", on_update="drop"))
+    world.pass_by("15m")
+    assert counted(world) == {NOON + 2 * MINUTE: count}
+    assert world.records("burst") == []
+
+
+def test_l6_a_fire_after_a_new_end_is_on_record_as_a_whole(world: World) -> None:
+    world.deploy(flights({"burst": many(60, "10m")}))
+    world.pass_by("60s")
+    world.put("burst", many(60, "10m", ttl="30s", **CARRY))
+    world.pass_by("15m")
+    assert counted(world) == {}
+    assert sum(record.count for record in world.records("burst")) == 60
