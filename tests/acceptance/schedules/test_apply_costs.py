@@ -66,7 +66,7 @@ LATER = ", the new spread begins with the next fire"
         ({"spread": {"count": 4}}, f"goes on; drops nothing{LATER}"),
         ({"spread": {"count": 4}, "ttl": "1m"}, f"goes on; drops 3 jobs {THE_FIRE}{LATER}"),
         ({"spread": {"count": 4}, **DROP}, "times and spans go on; prepares 3 fires again"),
-        ({"spread": {"count": 2}, **DROP}, f"times and spans go on; drops 1 job {THE_FIRE}, prepares 2 fires again"),
+        ({"spread": {"count": 2}, **DROP}, "times and spans go on; prepares 2 fires again"),
         ({"spread": {"count": 3}, "priority": 3}, "goes on; drops nothing"),
     ],
 )

@@ -133,11 +133,13 @@ def test_t18_a_deadline_goes_on_and_arrivals_are_kept() -> None:
 
 
 def test_l6_a_fire_that_the_update_no_longer_has_is_lost_work() -> None:
-    job = fire.fire_of(Timer(NAME, 7, 1, NOON, {}), "0", NOON + MINUTE, NOON + MINUTE, 1)
+    job = fire.fire_of(Timer(NAME, 7, 1, NOON, {}), "0", NOON, NOON + MINUTE, 1)
     state = replace(LATER, generation=NOON + SECOND, since=NOON + SECOND)
     two = schedule(EVERY, spread={"count": 2})
     assert continued.is_again(job, state, two)
     assert not continued.is_again(job, state, schedule(EVERY))
+    ahead = replace(job, nominal_at=NOON + 30 * SECOND)
+    assert continued.is_again(ahead, state, schedule(EVERY)), "it comes with one event, and loses none"
     assert continued.is_again(job, replace(state, mode="disabled"), two), "the disable has put it on record"
     assert not continued.is_again(job, replace(state, former=()), two)
     assert not continued.is_again(job, replace(state, generation=NOON + MINUTE), two), "it was due at the update"
