@@ -306,7 +306,7 @@ THEN: dict[str, tuple[Callable[[World], object], bool]] = {  # what a user does 
 @pytest.mark.parametrize("then", THEN)
 @pytest.mark.parametrize(("before", "after"), [(4, 30), (10, 30), (4, 7)])
 @pytest.mark.parametrize("is_sent", [False, True])
-def test_l6_an_event_is_a_job_or_in_a_bundle_whatever_follows(
+def test_l6_a_late_emitter_doubles_no_event_of_a_bundle(
     world: World, before: int, after: int, then: str, is_sent: bool
 ) -> None:
     """A stalled emitter writes jobs of the former definition beside the bundles of the fire."""
